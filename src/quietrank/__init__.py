@@ -1,3 +1,47 @@
-"""Private rankings from pairwise votes."""
+"""Private rankings from pairwise votes.
+
+import quietrank as qr
+
+votes = qr.read_votes("votes.csv", items=["tea", "coffee", "water"])
+release = qr.rank(votes, qr.Privacy(epsilon=1.0, unit="comparison"))
+print(release)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from quietrank import estimators
+    from quietrank.errors import QuietrankError
+    from quietrank.pipeline import rank
+    from quietrank.privacy import Privacy
+    from quietrank.release import Release
+    from quietrank.votes import Votes, read_votes
+
+# Imported when first used: `import quietrank` itself must stay light.
+_HOME = {
+    "Privacy": "quietrank.privacy",
+    "QuietrankError": "quietrank.errors",
+    "Release": "quietrank.release",
+    "Votes": "quietrank.votes",
+    "rank": "quietrank.pipeline",
+    "read_votes": "quietrank.votes",
+}
+
+__all__ = ["Privacy", "QuietrankError", "Release", "Votes", "__version__", "estimators", "rank", "read_votes"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "estimators":
+        return importlib.import_module("quietrank.estimators")
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'quietrank' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,301 @@
+"""The command line: words in, results to stdout, everything else to stderr.
+
+Exit codes: 0 done; 1 refused or failed, with a one-line reason and a remedy; 2 wrong usage. Heavy modules are
+imported where they are used, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from quietrank import __version__
+from quietrank.errors import QuietrankError, ReleaseError
+
+if TYPE_CHECKING:
+    from quietrank.check import Report
+    from quietrank.privacy import Privacy
+    from quietrank.release import Release
+    from quietrank.votes import Votes
+
+app = typer.Typer(
+    help="Private rankings from pairwise votes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+stderr = Console(stderr=True)
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Usage(QuietrankError):
+    """The command was called in a way that cannot be meant; exit code 2."""
+
+
+VotesFile = Annotated[
+    Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.", metavar="VOTES")
+]
+ItemsOption = Annotated[
+    str | None,
+    typer.Option("--items", help="What is ranked: a file with one item per line, or a,b,c.", metavar="FILE|a,b,c"),
+]
+ItemsFromVotes = Annotated[
+    bool,
+    typer.Option("--items-from-votes", help="Take the items from the votes; only if who is on the list is no secret."),
+]
+SkipInvalid = Annotated[
+    bool,
+    typer.Option("--skip-invalid", help="Drop rows that cannot be used, one by one, instead of refusing."),
+]
+Winner = Annotated[str | None, typer.Option(help="Column of the preferred item.", metavar="COLUMN")]
+Loser = Annotated[str | None, typer.Option(help="Column of the other item.", metavar="COLUMN")]
+Tie = Annotated[str | None, typer.Option(help="Column that flags a tie (with --winner, --loser).", metavar="COLUMN")]
+A = Annotated[str | None, typer.Option("--a", help="Column of the first item.", metavar="COLUMN")]
+B = Annotated[str | None, typer.Option("--b", help="Column of the second item.", metavar="COLUMN")]
+Outcome = Annotated[str | None, typer.Option(help="Column that says a, b or tie.", metavar="COLUMN")]
+Person = Annotated[str | None, typer.Option(help="Column that names the person.", metavar="COLUMN")]
+Delimiter = Annotated[str | None, typer.Option(help="What parts the columns of a CSV file.", metavar="CHAR")]
+UnitOption = Annotated[str | None, typer.Option("--unit", help="What is protected: comparison or person. Required.")]
+LimitOption = Annotated[
+    float | None, typer.Option("--max-per-person", help="L: total weight of one person's votes.", metavar="L")
+]
+
+
+@app.command()
+def rank(
+    votes: VotesFile,
+    unit: UnitOption = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Strength of the promise; smaller is stronger. Required.")
+    ] = None,
+    max_per_person: LimitOption = None,
+    items: ItemsOption = None,
+    items_from_votes: ItemsFromVotes = False,
+    neighbours: Annotated[str, typer.Option(help="replace, add-remove or outcome.")] = "replace",
+    design: Annotated[str, typer.Option(help="private, uniform or public.")] = "private",
+    delta: Annotated[float, typer.Option(help="0 for the Laplace mechanism.")] = 0.0,
+    mechanism: Annotated[str, typer.Option(help="auto or laplace.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, net-wins, wins or win-rate.")] = "auto",
+    winner: Winner = None,
+    loser: Loser = None,
+    tie: Tie = None,
+    a: A = None,
+    b: B = None,
+    outcome: Outcome = None,
+    person: Person = None,
+    delimiter: Delimiter = None,
+    skip_invalid: SkipInvalid = False,
+    out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
+    format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
+) -> None:
+    """Make a private ranking from a file of votes."""
+    from quietrank import pipeline
+
+    privacy = _privacy(unit, epsilon, delta, neighbours, design, max_per_person)
+    _check_writable(out)
+    with stderr.status("counting votes and drawing noise …"):
+        read = _read(
+            votes, items, items_from_votes, skip_invalid, delimiter,
+            winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person,
+        )  # fmt: skip
+        release = pipeline.rank(read, privacy, mechanism=mechanism, method=method)
+    if out is not None:
+        release.to_json(out)
+    _print_release(release, format)
+
+
+@app.command()
+def check(
+    votes: VotesFile,
+    unit: UnitOption = None,
+    items: ItemsOption = None,
+    items_from_votes: ItemsFromVotes = False,
+    winner: Winner = None,
+    loser: Loser = None,
+    tie: Tie = None,
+    a: A = None,
+    b: B = None,
+    outcome: Outcome = None,
+    person: Person = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Say what is in a file of votes and what is wrong with it. For the data holder only."""
+    from quietrank import check as checks
+    from quietrank.privacy import Unit
+
+    if unit not in (None, *Unit):
+        raise Usage(f"--unit must be comparison or person; got {unit!r}")
+    with stderr.status("reading votes …"):
+        read = _read(
+            votes, items, items_from_votes or items is None, False, delimiter,
+            winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person,
+        )  # fmt: skip
+        if unit == Unit.PERSON:
+            read.require_person()
+        found = checks.report(read, people=unit == Unit.PERSON)
+    _print_report(found)
+    if found.flaws:
+        raise typer.Exit(1)
+
+
+@app.command()
+def simulate(
+    items: Annotated[int | None, typer.Option(help="How many items.", min=2)] = None,
+    people: Annotated[int | None, typer.Option(help="How many people.", min=1)] = None,
+    per_person: Annotated[int | None, typer.Option(help="How many pairs each person compares.", min=1)] = None,
+    p: Annotated[float | None, typer.Option("--p", help="Instead of people: each pair is compared once with this probability.", min=0, max=1)] = None,
+    strengths: Annotated[Path | None, typer.Option(help="CSV of item,strength, instead of --items and the paper's strengths.", metavar="FILE.csv")] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same votes.", min=0)] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write (.csv, .csv.gz, .parquet); stdout without it.", metavar="FILE")] = None,
+) -> None:  # fmt: skip
+    """Write synthetic votes that `rank` can read."""
+    import numpy as np
+
+    from quietrank import simulate as simulation
+
+    if (p is None) == (people is None or per_person is None):
+        raise Usage("say how to compare: --people and --per-person, or --p")
+    if (items is None) == (strengths is None):
+        raise Usage("say what is compared: --items N, or --strengths FILE.csv")
+    _check_writable(out)
+    rng = np.random.default_rng(seed)
+    if strengths is not None:
+        names, theta = simulation.read_strengths(strengths)
+    else:
+        names, theta = simulation.item_names(items or 0), simulation.paper_strengths(items or 0, rng)
+    if p is not None:
+        batches = simulation.graph_votes(theta, p, rng)
+    else:
+        batches = simulation.people_votes(theta, people or 0, per_person or 0, rng)
+    with stderr.status("writing votes …"):
+        count = simulation.write_votes(batches, names, out)
+    stderr.print(f"{count} votes on {len(names)} items")
+
+
+@app.command()
+def demo(
+    epsilon: Annotated[float, typer.Option(help="Strength of the promise; smaller is stronger.")] = 1.0,
+    format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
+) -> None:
+    """Rank six universities from a bundled survey of 303 students, protecting every student."""
+    from quietrank import pipeline
+    from quietrank.demo import demo_privacy, demo_votes
+
+    with stderr.status("ranking …"):
+        release = pipeline.rank(demo_votes(), demo_privacy(epsilon))
+    _print_release(release, format)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"quietrank {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:  # fmt: skip
+    """Private rankings from pairwise votes."""
+
+
+def _privacy(
+    unit: str | None,
+    epsilon: float | None,
+    delta: float,
+    neighbours: str,
+    design: str,
+    max_per_person: float | None,
+) -> Privacy:
+    from quietrank.privacy import Privacy
+
+    if unit is None:
+        raise Usage("say what is protected: --unit comparison (each vote) or --unit person (everything a person said)")
+    if epsilon is None:
+        raise Usage("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
+    return Privacy(epsilon, unit, delta, neighbours, design, max_per_person)
+
+
+def _read(
+    path: Path,
+    items: str | None,
+    from_votes: bool,
+    skip_invalid: bool,
+    delimiter: str | None,
+    **columns: str | None,
+) -> Votes:
+    from quietrank.items import parse_items
+    from quietrank.votes import read_votes
+
+    return read_votes(
+        path,
+        None if items is None else parse_items(items),
+        items_from_votes=from_votes,
+        skip_invalid=skip_invalid,
+        delimiter=delimiter,
+        **columns,
+    )
+
+
+def _check_writable(out: Path | None) -> None:
+    """Refuse before any noise is drawn rather than after."""
+    if out is not None and not out.parent.is_dir():
+        raise ReleaseError(f"there is no folder {out.parent}; make it, or choose another place for {out.name}")
+
+
+def _print_release(release: Release, format: Format) -> None:
+    if format is Format.JSON:
+        sys.stdout.write(release.to_json())
+    elif format is Format.CSV:
+        sys.stdout.write(release.to_csv())
+    else:
+        from quietrank.render.table import render
+
+        Console().print(render(release))
+
+
+def _print_report(found: Report) -> None:
+    stderr.print("Confidential: exact counts, for the data holder only; do not publish.", style="bold")
+    lines = {
+        "rows": found.rows,
+        "usable votes": found.votes,
+        "of them ties": found.ties,
+        "items": found.items,
+    }
+    if found.people is not None:
+        lines["people"] = found.people
+        lines |= {f"votes per person, {name}": value for name, value in found.votes_per_person.items()}
+    lines |= {f"invalid: {flaw}": count for flaw, count in found.flaws.items()}
+    for name, value in lines.items():
+        print(f"{name:28}{value:>12}")
+    for example in found.examples:
+        print(f"  {example}")
+
+
+def main() -> None:
+    """Run the command line; an error a user can mend becomes one line on stderr."""
+    try:
+        app()
+    except Usage as error:
+        _complain(error)
+        sys.exit(2)
+    except QuietrankError as error:
+        _complain(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _complain(error: QuietrankError) -> None:
+    print(f"quietrank: {error}", file=sys.stderr)

@@ -1,0 +1,21 @@
+"""The bundled survey: 303 students compare six universities (see data/README.md for its source)."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+from quietrank.privacy import Privacy
+from quietrank.votes import Votes, read_votes
+
+UNIVERSITIES = ("Barcelona", "London", "Milano", "Paris", "St.Gallen", "Stockholm")
+
+
+def demo_votes() -> Votes:
+    """The survey's votes; which six universities were compared is no secret."""
+    with as_file(files("quietrank") / "data" / "cems.csv") as path:
+        return read_votes(path, items=UNIVERSITIES)
+
+
+def demo_privacy(epsilon: float) -> Privacy:
+    """Every student was asked all 15 pairs: a student weighs at most 15 votes, and no pair was asked more often."""
+    return Privacy(epsilon, unit="person", max_per_person=15, design="uniform")

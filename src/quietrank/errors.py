@@ -1,0 +1,21 @@
+"""What can go wrong, each with a message that says what was given and what to do about it."""
+
+
+class QuietrankError(Exception):
+    """Base of all errors a user can cause or mend; the command line prints the message and exits with 1."""
+
+
+class VotesError(QuietrankError):
+    """The votes, or the list of items, cannot be used as they are."""
+
+
+class PrivacyError(QuietrankError):
+    """The privacy promise asked for is not meaningful, or cannot be kept."""
+
+
+class SolverError(QuietrankError):
+    """A fit does not exist or did not reach its tolerance."""
+
+
+class ReleaseError(QuietrankError):
+    """A release cannot be written or read."""

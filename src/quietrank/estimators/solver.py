@@ -1,0 +1,592 @@
+"""A convex problem over pairs in; its minimiser with a certified gradient norm, or a clear error, out.
+
+Minimised:  f(θ) = Σ_{i<j} [a_ij φ(θ_i − θ_j) + b_ij φ(θ_j − θ_i)] + c·θ + (γ/2)‖θ‖²,  φ = −log F,
+with a, b the wins of i and of j, γ the ridge and c a linear term. Two readings:
+- votes: c = 0, or the noise w of the perturbed MLE;
+- a noisy tally with the logistic link: log(2 cosh(x/2)) = (φ(x) + φ(−x))/2, so a = b = M/2 and c = −s.
+
+Gradient: pair (i, j) adds t = −aψ(x) + bψ(−x) to i and −t to j, with ψ = (log F)' and x = θ_i − θ_j.
+Hessian: γI plus the graph Laplacian with weights h = −a(log F)''(x) − b(log F)''(−x).
+The pair terms do not see a shift of a whole component C of the comparison graph, so the mean of θ over C
+is −mean_C(c)/γ exactly, and Newton's method only works on what is left, orthogonal to every 1_C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse import csc_array, csr_array, diags_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import LinearOperator, eigsh, splu
+
+from quietrank.errors import SolverError
+from quietrank.estimators.links import LOGISTIC, Link, U
+from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs
+
+ACCURACY = 1e-8  # default distance to the true minimiser, Euclidean norm
+DENSE_ITEMS = 300  # up to here dense Cholesky is always the fastest
+SLOW_CG = 60  # conjugate gradients that need more steps than this make us look for a factorisation
+MAX_CG = 20_000
+MAX_NEWTON = 300
+MAX_REFINE = 40
+DIGITS = 50  # decimal digits of extended precision: far below the 2^-106 that two float64 can hold
+LANCZOS = 20
+ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Pairs with the wins of each side, a ridge γ ≥ 0, a link, and an optional linear term c."""
+
+    pairs: Pairs
+    ridge: float
+    link: Link = LOGISTIC
+    linear: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.ridge) and self.ridge >= 0):
+            raise SolverError(f"ridge must be finite and >= 0, got ridge={self.ridge}")
+        if self.linear is None:
+            return
+        if self.linear.shape != (self.pairs.n_items,) or not np.isfinite(self.linear).all():
+            raise SolverError(f"the linear term must be {self.pairs.n_items} finite numbers, one per item")
+        if self.ridge == 0:
+            raise SolverError("with noise in the objective a minimiser may not exist: give a ridge > 0")
+
+    @classmethod
+    def from_tally(cls, pairs: Pairs, net_wins: FloatArray, ridge: float) -> Problem:
+        """Σ M log(2 cosh(x/2)) − s·θ + (γ/2)‖θ‖²: only the counts M of `pairs` are used, s may be noisy."""
+        half = pairs.counts / 2
+        split = Pairs(pairs.n_items, pairs.i, pairs.j, half, half)
+        return cls(split, ridge, LOGISTIC, -np.asarray(net_wins, dtype=np.float64))
+
+    @cached_property
+    def components(self) -> IndexArray:
+        """Component labels of the comparison graph."""
+        return self.pairs.components()
+
+    @cached_property
+    def shift(self) -> FloatArray:
+        """−mean_C(c)/γ for the component C of each item: the exact mean of the minimiser over C."""
+        if self.linear is None:
+            return np.zeros(self.pairs.n_items)
+        return _component_means(self.linear, self.components) / -self.ridge
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The minimiser, as float64 `theta`; solve_certified may add `theta_low`, what theta could not hold."""
+
+    problem: Problem
+    theta: FloatArray
+    scores: FloatArray  # theta − mean(theta), computed before large component shifts can swallow digits
+    gradient_norm: float  # certified: at least the Euclidean norm of the true gradient at theta + theta_low
+    error_bound: float  # Euclidean distance of the scores from the exact ones
+    converged: bool
+    components: IndexArray
+    theta_low: FloatArray | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether all scores may be compared: the comparison graph is connected."""
+        return int(self.components.max(initial=0)) == 0
+
+
+def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
+    """The minimiser with scores right to `accuracy` (Euclidean norm), or a SolverError.
+
+    Orthogonally to component shifts the distance to the minimiser is at most ‖gradient‖/μ, μ the least
+    curvature there. μ = γ is used when float64 can certify enough for it; otherwise half an estimate of γ + λ₂
+    of the Laplacian; and where float64 does not reach that either, gradients in decimal arithmetic.
+    """
+    require_minimiser(problem)
+    newton = _Newton(problem)
+    mu = problem.ridge
+    newton.run(accuracy * mu / 2)
+    certificate = newton.certificate()
+    if not certificate <= accuracy * mu:
+        mu = max(mu, newton.least_curvature() / 2)
+        newton.run(accuracy * mu / 4)
+        certificate = newton.certificate()
+    if not certificate <= accuracy * mu:
+        certificate = newton.refine(accuracy * mu / 4)
+    error = certificate / mu if mu > 0 else math.inf if certificate > 0 else 0.0
+    if not error <= accuracy:
+        raise SolverError(
+            f"the fit is only certain to {error:.2g}, not to {accuracy:g} (gradient {certificate:.2g}, "
+            f"least curvature {mu:.2g}): these votes hold the items together too weakly; give a larger ridge"
+        )
+    return newton.solution(error)
+
+
+def solve_certified(problem: Problem, tolerance: float) -> Solution:
+    """The minimiser with certified ‖gradient at theta + theta_low‖₂ ≤ tolerance, raising precision as needed.
+
+    First float64; then decimal gradients, with θ kept as the sum of two float64. Only the rounding of that sum
+    remains, so a tolerance of at least limit = 2^-100·√n·(κ2·D + γ)·R is reached, with D the largest exposure
+    and R = max|θ| ≤ ‖∇f(0)‖/γ; Newton's linear systems, in float64, are good enough for it while D/γ < 1e12.
+    A caller with public bounds of D and of |c| can so choose a tolerance that is met whatever the votes.
+    """
+    if not problem.ridge > 0:
+        raise SolverError("a gradient certified for every data set needs a ridge > 0")
+    if not tolerance > 0:
+        raise SolverError(f"tolerance must be > 0, got tolerance={tolerance}")
+    newton = _Newton(problem)
+    newton.run(tolerance / 2)
+    theta = newton.theta + problem.shift
+    if (norm := certified_gradient_norm(problem, theta)) > tolerance:
+        norm = newton.refine(tolerance)
+    if not norm <= tolerance:
+        raise SolverError(
+            f"tolerance {tolerance:g} is below what two float64 per score can hold: reached {norm:.2g}"
+        )
+    return newton.solution(norm / problem.ridge, keep_low=True)
+
+
+def require_minimiser(problem: Problem) -> None:
+    """Without a ridge a minimiser exists only if, within each component, everyone beats everyone indirectly (Ford)."""
+    if problem.ridge > 0:
+        return
+    strong = problem.pairs.strong_components()
+    if int(strong.max(initial=0)) != int(problem.components.max(initial=0)):
+        raise SolverError(
+            "without a ridge these votes have no finite scores: some group of items never lost to (or never beat) "
+            "the items it met; give a ridge > 0, for example ridge=1.0"
+        )
+
+
+def certified_gradient_norm(problem: Problem, theta: FloatArray, shift: FloatArray | None = None) -> float:
+    """An upper bound of ‖∇f(theta + shift)‖₂ for the real sum of the two, shift being constant on components.
+
+    Per pair t = −aψ(x) + bψ(−x) with x = fl(θ_i − θ_j), |x − (θ_i − θ_j)| ≤ U|x|: link.grad_error bounds what
+    ψ loses by that and by its own evaluation, and a product and a difference add 2U(a|ψ(x)| + b|ψ(−x)|).
+    Summing k terms in any order loses at most kU/(1 − kU)·Σ|terms| (Higham, 4.2); node i sums its deg_i pair
+    terms, c_i, γ·shift_i and γθ_i, in which each product adds one more U. Factors 1.01 cover the second-order
+    terms and the rounding of the bound itself.
+    """
+    pairs, link = problem.pairs, problem.link
+    total, error, size = (np.zeros(pairs.n_items) for _ in range(3))
+    degree = np.bincount(pairs.i, minlength=pairs.n_items) + np.bincount(pairs.j, minlength=pairs.n_items)
+    for start in range(0, len(pairs.i), 8 * BLOCK):
+        part = slice(start, start + 8 * BLOCK)
+        i, j, a, b = pairs.i[part], pairs.j[part], pairs.wins_i[part], pairs.wins_j[part]
+        x = theta[i] - theta[j]
+        lost, won = a * link.grad(x), b * link.grad(-x)
+        slip = a * link.grad_error(x) + b * link.grad_error(-x) + 2 * U * (lost + won)
+        total += _at(i, won - lost, pairs.n_items) - _at(j, won - lost, pairs.n_items)
+        size += _at(i, won + lost, pairs.n_items) + _at(j, won + lost, pairs.n_items)
+        error += _at(i, slip, pairs.n_items) + _at(j, slip, pairs.n_items)
+    extra = [problem.ridge * theta]
+    extra += [] if problem.linear is None else [problem.linear]
+    extra += [] if shift is None else [problem.ridge * shift]
+    for term in extra:
+        total += term
+        size += np.abs(term)
+    blocks = len(pairs.i) // (8 * BLOCK) + 1  # partial sums are added once per block
+    error += 1.01 * U * (degree + 4 * blocks + 8) * size
+    n_terms = pairs.n_items
+    return float(np.linalg.norm(total) + 1.01 * np.linalg.norm(error)) * (1 + 2 * (n_terms + 10) * U)
+
+
+def decimal_gradient(problem: Problem, high: FloatArray, low: FloatArray) -> tuple[FloatArray, float]:
+    """∇f(high + low) rounded to float64, and a certified bound of its Euclidean norm.
+
+    With p digits each operation is right to a factor 1 ± 10^(1−p), x to 10^(1−p)·(|high_i| + |high_j| + …), and
+    ψ to (2|x| + 100)·10^(1−p) by the contract of Link.grad_decimal; |(log ψ)'| ≤ 2 for the built-in links
+    turns the error of x into one of ψ. With R = max|θ| every term t is right to
+    (8R + 200)·10^(1−p)·(aψ(x) + bψ(−x)), and a node's sum to (number of terms)·10^(1−p)·Σ|terms| more.
+    """
+    pairs, link, n = problem.pairs, problem.link, problem.pairs.n_items
+    with localcontext() as context:
+        context.prec = DIGITS
+        theta = [Decimal(a) + Decimal(b) for a, b in zip(high.tolist(), low.tolist(), strict=True)]
+        ridge, linear = Decimal(problem.ridge), (np.zeros(n) if problem.linear is None else problem.linear)
+        total = [ridge * t + Decimal(c) for t, c in zip(theta, linear.tolist(), strict=True)]
+        size = [abs(ridge * t) + abs(Decimal(c)) for t, c in zip(theta, linear.tolist(), strict=True)]
+        columns = (pairs.i, pairs.j, pairs.wins_i, pairs.wins_j)
+        for i, j, a, b in zip(*(column.tolist() for column in columns), strict=True):
+            x = theta[i] - theta[j]
+            lost = Decimal(a) * link.grad_decimal(x) if a else ZERO
+            won = Decimal(b) * link.grad_decimal(-x) if b else ZERO
+            total[i] += won - lost
+            total[j] -= won - lost
+            size[i] += won + lost
+            size[j] += won + lost
+        reach = 8 * max(map(abs, theta)) + 200 + 2 * len(pairs.i)
+        slip = Decimal(10) ** (1 - DIGITS) * reach
+        norm = sum(((abs(g) + slip * s) ** 2 for g, s in zip(total, size, strict=True)), ZERO).sqrt()
+        return np.array([float(g) for g in total]), math.nextafter(float(norm), math.inf) * (1 + 1e-12)
+
+
+class _Newton:
+    """Damped truncated Newton on the part of θ orthogonal to component shifts."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.hessian = Hessian(problem)
+        self.constant = problem.ridge * problem.shift + (0.0 if problem.linear is None else problem.linear)
+        self.theta = np.zeros(problem.pairs.n_items)
+        self.low = np.zeros(problem.pairs.n_items)
+        self.extended: tuple[FloatArray, FloatArray] | None = None
+        self.gradient = self.evaluate(self.theta)
+
+    def evaluate(self, theta: FloatArray) -> FloatArray:
+        return self.hessian.evaluate(theta) + self.problem.ridge * theta + self.constant
+
+    def certificate(self) -> float:
+        return certified_gradient_norm(self.problem, self.theta, self.problem.shift)
+
+    def run(self, target: float) -> None:
+        """Step until ‖gradient‖ ≤ target or rounding stops all progress."""
+        first = norm = float(np.linalg.norm(self.gradient))
+        stalled = 0
+        for _ in range(MAX_NEWTON):
+            if norm <= target or stalled >= 3:
+                return
+            # solve no better than this step can use: superlinear, but not below the target
+            forcing = max(min(0.1, math.sqrt(norm / first)), 0.3 * target / norm)
+            direction = self.hessian.solve(-self.gradient, forcing)
+            self.step(direction)
+            before, norm = norm, float(np.linalg.norm(self.gradient))
+            stalled = stalled + 1 if norm > 0.7 * before and norm < 1e-9 * (1 + first) else 0
+
+    def step(self, direction: FloatArray) -> None:
+        """Line search on the slope g·p, which increases along the line because f is convex.
+
+        A step is taken where the slope has lost at least a tenth of its size and has not turned uphill.
+        """
+        slope = abs(float(self.gradient @ direction))
+        alpha, low, high = 1.0, 0.0, math.inf
+        for _ in range(60):
+            theta = self.theta + alpha * direction
+            gradient = self.evaluate(theta)
+            ahead = float(gradient @ direction)
+            if -0.9 * slope <= ahead <= 0.1 * slope:
+                break
+            if ahead > 0:
+                high = alpha
+                alpha = low + (high - low) * min(0.9, max(0.1, slope / (slope + ahead)))
+            else:
+                low = alpha
+                alpha = 2 * alpha if math.isinf(high) else (low + high) / 2
+        self.theta, self.gradient = theta, gradient
+
+    def least_curvature(self) -> float:
+        """λ_min of the Hessian orthogonal to component shifts, by Lanczos on its inverse (an estimate)."""
+        return self.hessian.least_curvature()
+
+    def refine(self, target: float) -> float:
+        """Iterative refinement: decimal gradients, float64 Newton steps, θ as high + low; the norm reached."""
+        problem, ridge = self.problem, self.problem.ridge
+        high, low = _two_sum(self.theta, problem.shift)
+        best = math.inf
+        for _ in range(MAX_REFINE):
+            gradient, norm = decimal_gradient(problem, high, low)
+            if norm < best:
+                best, self.extended = norm, (high, low)
+            if norm <= target or norm > 4 * best:
+                break
+            means = _component_means(gradient, problem.components)
+            step = self.hessian.solve(means - gradient, 1e-10)
+            high, low = _add(high, low, step - means / ridge if ridge > 0 else step)
+        return best
+
+    def solution(self, error: float, keep_low: bool = False) -> Solution:
+        problem, shift = self.problem, self.problem.shift
+        theta, low, scores = self.theta + shift, None, self.theta + (shift - shift.mean())
+        if self.extended is not None:
+            theta, low = self.extended
+            scores = (theta - shift) + low + (shift - shift.mean())
+        if keep_low and low is not None:
+            norm = decimal_gradient(problem, theta, low)[1]
+        else:
+            norm, low = certified_gradient_norm(problem, theta), None
+        scores = scores - scores.mean()
+        return Solution(problem, theta, scores, norm, error, True, problem.components, low)
+
+
+class Hessian:
+    """γI + Laplacian of the pairs at the last evaluated θ, and Newton's linear systems with it.
+
+    Dense Cholesky for few items; else Jacobi-preconditioned conjugate gradients, which on graphs with short
+    paths need some ten steps; where they turn out slow (ladders, chains) a banded or sparse factorisation.
+    Right-hand sides and results are orthogonal to component shifts.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        pairs, n = problem.pairs, problem.pairs.n_items
+        self.problem, self.n = problem, n
+        self.counts = pairs.counts
+        row = np.concatenate([[0], np.cumsum(np.bincount(pairs.i, minlength=n))]).astype(np.int32)
+        self.slope = csr_array((np.zeros(len(pairs.i)), pairs.j, row), shape=(n, n))
+        self.weight = csr_array((np.zeros(len(pairs.i)), pairs.j, row), shape=(n, n))
+        self.slope_t, self.weight_t = self.slope.T, self.weight.T
+        self.ones = np.ones(n)
+        self.method = "dense" if n <= DENSE_ITEMS else "cg"
+        self.factor: Factor | None = None
+
+    def evaluate(self, theta: FloatArray) -> FloatArray:
+        """The pair part of the gradient; remembers the weights h."""
+        pairs, link = self.problem.pairs, self.problem.link
+        slope, weight = self.slope.data, self.weight.data
+        for start in range(0, len(slope), BLOCK):
+            part = slice(start, start + BLOCK)
+            x = theta[pairs.i[part]] - theta[pairs.j[part]]
+            a, b = pairs.wins_i[part], pairs.wins_j[part]
+            if link is LOGISTIC:
+                _logistic_terms(x, a, b, self.counts[part], slope[part], weight[part])
+            else:
+                slope[part] = b * link.grad(-x) - a * link.grad(x)
+                weight[part] = a * link.curvature(x) + b * link.curvature(-x)
+        self.factor = None
+        self.diagonal = self.weight @ self.ones + self.weight_t @ self.ones + self.problem.ridge
+        gradient: FloatArray = self.slope @ self.ones - self.slope_t @ self.ones
+        return gradient
+
+    def apply(self, x: FloatArray) -> FloatArray:
+        y: FloatArray = self.diagonal * x
+        y -= self.weight @ x
+        y -= self.weight_t @ x
+        return y
+
+    def solve(self, right: FloatArray, relative: float) -> FloatArray:
+        """x with ‖Hx − right‖ ≤ relative·‖right‖ (as near as rounding allows for factorisations)."""
+        right = right - _component_means(right, self.problem.components)
+        if self.method == "cg":
+            x, steps = _conjugate_gradients(self, right, relative)
+            if steps > SLOW_CG:
+                self.method = _direct_method(self)
+        else:
+            x = self._factorised(right)
+        return x - _component_means(x, self.problem.components)
+
+    def _factorised(self, right: FloatArray) -> FloatArray:
+        if self.factor is None:
+            self.factor = _factorise(self)
+        return self.factor.solve(right)
+
+    def least_curvature(self) -> float:
+        if self.n - 1 - int(self.problem.components.max(initial=0)) <= 0:
+            return math.inf  # no pair at all: nothing but component shifts
+        operator = LinearOperator(
+            (self.n, self.n), matvec=lambda v: self.solve(v.ravel(), 1e-6), dtype=np.float64
+        )
+        start = np.cos(np.arange(self.n, dtype=np.float64) ** 2)  # fixed and generic
+        start -= _component_means(start, self.problem.components)
+        if self.n <= 2 * LANCZOS:
+            inverse = operator @ np.eye(self.n) if self.n > 1 else np.zeros((1, 1))
+            largest = float(np.linalg.eigvalsh((inverse + inverse.T) / 2)[-1])
+        else:
+            largest = float(
+                eigsh(operator, k=1, which="LA", v0=start, ncv=LANCZOS, tol=0.05, return_eigenvectors=False)[
+                    0
+                ]
+            )
+        return 1 / largest if largest > 0 else 0.0
+
+    @cached_property
+    def ordering(self) -> tuple[IndexArray, int]:
+        """The reverse Cuthill–McKee order of the items and its bandwidth."""
+        pairs = self.problem.pairs
+        order = reverse_cuthill_mckee(csr_array(self.weight + self.weight.T), symmetric_mode=True)
+        place = np.empty_like(order)
+        place[order] = np.arange(self.n, dtype=order.dtype)
+        return order, int(np.abs(place[pairs.i] - place[pairs.j]).max(initial=0))
+
+    def dense(self) -> FloatArray:
+        """The matrix itself, upper triangle and diagonal."""
+        pairs = self.problem.pairs
+        matrix = np.zeros((self.n, self.n))
+        matrix[pairs.i, pairs.j] = -self.weight.data
+        np.fill_diagonal(matrix, self.diagonal)
+        return matrix
+
+
+class Factor(Protocol):
+    """A factorised Hessian."""
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """H⁻¹ right, for right sides orthogonal to component shifts."""
+
+
+class DenseFactor:
+    """Cholesky of H + Σ_C δ·1_C 1_Cᵀ/|C|, equal to H on everything orthogonal to the 1_C, and never singular."""
+
+    def __init__(self, hessian: Hessian) -> None:
+        labels = hessian.problem.components
+        self.delta = float(hessian.diagonal.mean()) or 1.0
+        weight = self.delta / np.bincount(labels)
+        matrix = hessian.dense()
+        matrix += weight[0] if len(weight) == 1 else np.where(labels[:, None] == labels, weight[labels], 0.0)
+        self.cholesky = _cholesky(matrix, np.einsum("ii->i", matrix), _dense_cholesky)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        x: FloatArray = linalg.cho_solve((self.cholesky, False), right, check_finite=False)
+        return x
+
+    def inverse_diagonal(self) -> FloatArray:
+        """diag of the inverse of the factorised matrix."""
+        inverse = linalg.lapack.dpotri(self.cholesky)[0]
+        return np.array(inverse.diagonal())
+
+
+class BandedFactor:
+    """Cholesky in the band that reverse Cuthill–McKee leaves."""
+
+    def __init__(self, hessian: Hessian, order: IndexArray, band: int) -> None:
+        pairs = hessian.problem.pairs
+        self.order = order
+        place = np.empty_like(order)
+        place[order] = np.arange(hessian.n, dtype=order.dtype)
+        p, q = place[pairs.i], place[pairs.j]
+        matrix = np.zeros((band + 1, hessian.n))
+        matrix[np.abs(p - q), np.minimum(p, q)] = -hessian.weight.data
+        matrix[0] = _grounded(hessian)[order]
+        self.cholesky = _cholesky(matrix, matrix[0], _banded_cholesky)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        x = np.empty_like(right)
+        x[self.order] = linalg.cho_solve_banded((self.cholesky, True), right[self.order], check_finite=False)
+        return x
+
+
+class SparseFactor:
+    """Sparse LU with a symmetric ordering, for graphs that are nearly trees."""
+
+    def __init__(self, hessian: Hessian) -> None:
+        upper = hessian.weight
+        matrix = csc_array(diags_array(_grounded(hessian)) - upper - upper.T)
+        self.lu = splu(
+            matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        x: FloatArray = self.lu.solve(right)
+        return x
+
+
+def _grounded(hessian: Hessian) -> FloatArray:
+    """The diagonal; without a ridge one item per component is tied to 0, which right sides summing to 0 never feel."""
+    diagonal = hessian.diagonal.copy()
+    if hessian.problem.ridge == 0:
+        roots = np.unique(hessian.problem.components, return_index=True)[1]
+        diagonal[roots] += np.maximum(diagonal[roots], 1.0)
+    return diagonal
+
+
+def _dense_cholesky(matrix: FloatArray) -> FloatArray:
+    factor: FloatArray = linalg.cholesky(matrix, lower=False, check_finite=False)
+    return factor
+
+
+def _banded_cholesky(matrix: FloatArray) -> FloatArray:
+    factor: FloatArray = linalg.cholesky_banded(matrix, lower=True, check_finite=False)
+    return factor
+
+
+def _cholesky(
+    matrix: FloatArray, diagonal: FloatArray, factor: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Factorise; where rounding has made the matrix indefinite, raise its diagonal (a view) a little.
+
+    A raised factor still gives a descent direction, and the next Newton step corrects for it.
+    """
+    top = float(diagonal.max(initial=0.0))
+    for raised in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+        diagonal += raised * top
+        try:
+            return factor(matrix)
+        except linalg.LinAlgError:
+            continue
+    raise SolverError("the curvature of the fit is lost in rounding; give a larger ridge")
+
+
+def _factorise(hessian: Hessian) -> Factor:
+    if hessian.method == "dense":
+        return DenseFactor(hessian)
+    if hessian.method == "sparse":
+        return SparseFactor(hessian)
+    return BandedFactor(hessian, *hessian.ordering)
+
+
+def _direct_method(hessian: Hessian) -> str:
+    """The factorisation worth its cost on this graph, or "cg" if there is none."""
+    n, m = hessian.n, len(hessian.problem.pairs.i)
+    band = hessian.ordering[1]
+    if n * band**2 <= 4e8:
+        return "banded"
+    if m <= 3 * n:
+        return "sparse"
+    if n * band**2 <= 1e11 and n * band <= 2e8:
+        return "banded"
+    return "dense" if n <= 4000 else "cg"
+
+
+def _conjugate_gradients(hessian: Hessian, right: FloatArray, relative: float) -> tuple[FloatArray, int]:
+    """Jacobi-preconditioned conjugate gradients; the solution and the number of steps."""
+    inverse = 1 / np.where(hessian.diagonal > 0, hessian.diagonal, 1.0)
+    x, r = np.zeros_like(right), right.copy()
+    z = inverse * r
+    p, rz = z.copy(), float(r @ z)
+    stop = relative * float(np.linalg.norm(right))
+    for step in range(MAX_CG):
+        if float(np.linalg.norm(r)) <= stop:
+            return x, step
+        q = hessian.apply(p)
+        curvature = float(p @ q)
+        if not curvature > 0:  # rounding: the direction so far is all there is to have
+            return x, step
+        alpha = rz / curvature
+        x += alpha * p
+        r -= alpha * q
+        z = inverse * r
+        rz, before = float(r @ z), rz
+        p *= rz / before
+        p += z
+    return x, MAX_CG
+
+
+def _logistic_terms(
+    x: FloatArray, a: FloatArray, b: FloatArray, m: FloatArray, slope: FloatArray, weight: FloatArray
+) -> None:
+    """slope = bσ(x) − aσ(−x) and weight = (a + b)σ(x)σ(−x), in place; σ(−x) = e^−x σ(x)."""
+    np.clip(x, -700.0, 700.0, out=x)  # e^700 is finite, and σ(−700) < 1e-303 is as good as any smaller number
+    np.negative(x, out=x)
+    e = np.exp(x, out=x)
+    q = 1.0 / (1.0 + e)
+    np.multiply(a, e, out=slope)
+    np.subtract(b, slope, out=slope)
+    slope *= q
+    e *= q
+    e *= q
+    np.multiply(m, e, out=weight)
+
+
+def _at(index: IndexArray, values: FloatArray, n: int) -> FloatArray:
+    return np.bincount(index, weights=values, minlength=n)
+
+
+def _component_means(values: FloatArray, labels: IndexArray) -> FloatArray:
+    if labels.max(initial=0) == 0:
+        return np.full_like(values, values.mean())
+    means: FloatArray = (np.bincount(labels, weights=values) / np.bincount(labels))[labels]
+    return means
+
+
+def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """a + b = sum + rest exactly (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _add(high: FloatArray, low: FloatArray, step: FloatArray) -> tuple[FloatArray, FloatArray]:
+    total, rest = _two_sum(high, step)
+    return _two_sum(total, rest + low)

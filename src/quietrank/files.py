@@ -1,0 +1,213 @@
+"""A file of votes in, an Ibis table out; the rows stay in the engine (DuckDB).
+
+Formats are told by the file's name: CSV and TSV, Parquet, JSON Lines; text formats may be gzipped. Automatic
+detection of CSV dialects guesses wrong on ragged or quoted files, so the header is read here and DuckDB is told
+the rest.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import VotesError
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+DELIMITERS = (",", ";", "\t", "|")
+HEADER_BYTES = 1 << 20
+ROW = "quietrank_row"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table of raw votes, and where they have an order, the same with a row number for error messages."""
+
+    table: ir.Table
+    numbered: ir.Table | None
+    name: str
+    file: TextFile | None = None
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A CSV file that DuckDB reads without guessing."""
+
+    path: Path
+    delimiter: str
+    columns: tuple[str, ...]
+
+    def scan(self, **options: str) -> str:
+        """The SQL that reads this file, every column as text."""
+        columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in self.columns)
+        extra = "".join(f", {key}={value}" for key, value in options.items())
+        return (
+            f"read_csv({_quoted(str(self.path))}, auto_detect=false, header=true, delim={_quoted(self.delimiter)}, "
+            f"quote='\"', escape='\"', columns={{{columns}}}{extra})"
+        )
+
+
+def open_file(path: str | Path, delimiter: str | None = None) -> Source:
+    """Open a file of votes by its ending."""
+    path = Path(path)
+    if not path.is_file():
+        raise VotesError(f"there is no file {path}; check the path")
+    if path.stat().st_size == 0:
+        raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
+    kind = _kind(path)
+    if kind == "parquet":
+        return _open_parquet(path)
+    if kind == "json":
+        return _open_json_lines(path)
+    return _open_csv(path, delimiter)
+
+
+def open_arrow(data: Any, name: str) -> Source:
+    """Open a pyarrow table."""
+    connection = _connect()
+    connection.con.register("votes", data)
+    return _source(connection, "votes", _numbered("votes"), name)
+
+
+def _kind(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    last = suffixes[-1] if suffixes else ""
+    kinds = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+    kinds |= {".jsonl": "json", ".ndjson": "json", ".json": "json"}
+    if last not in kinds:
+        raise VotesError(
+            f"cannot tell the format of {path.name}: name it .csv, .tsv, .parquet or .jsonl (.csv.gz and .jsonl.gz too)"
+        )
+    return kinds[last]
+
+
+def _connect() -> Any:
+    import ibis
+
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("SET enable_progress_bar = false")
+    return connection
+
+
+def _source(connection: Any, scan: str, numbered: str, name: str, file: TextFile | None = None) -> Source:
+    connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan}")
+    connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS {numbered}")
+    return Source(connection.table("quietrank_votes"), connection.table("quietrank_rows"), name, file)
+
+
+def _numbered(scan: str) -> str:
+    return f"SELECT *, row_number() OVER () AS {ROW} FROM {scan}"
+
+
+def _open_parquet(path: Path) -> Source:
+    import duckdb
+
+    file = _quoted(str(path))
+    numbered = (
+        f"SELECT * EXCLUDE file_row_number, file_row_number + 1 AS {ROW} "
+        f"FROM read_parquet({file}, file_row_number=true)"
+    )
+    try:
+        return _source(_connect(), f"read_parquet({file})", numbered, str(path))
+    except duckdb.Error:
+        raise VotesError(f"{path} is not a Parquet file that can be read; write it again, or use CSV") from None
+
+
+def _open_csv(path: Path, delimiter: str | None) -> Source:
+    header = _first_line(path)
+    delimiter = delimiter or _guess_delimiter(header)
+    if len(delimiter) != 1:
+        raise VotesError(f"the delimiter must be a single character, got {delimiter!r}")
+    columns = tuple(next(csv.reader(io.StringIO(header), delimiter=delimiter)))
+    _check_header(path, columns, delimiter)
+    file = TextFile(path, delimiter, columns)
+    return _source(_connect(), file.scan(), _numbered(file.scan()), str(path), file)
+
+
+def _open_json_lines(path: Path) -> Source:
+    first = _first_line(path)
+    try:
+        record = json.loads(first)
+    except json.JSONDecodeError:
+        record = None
+    if not isinstance(record, dict):
+        raise VotesError(f'{path} must hold one JSON object per line, such as {{"winner": "A", "loser": "B"}}')
+    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in record)
+    scan = f"read_json({_quoted(str(path))}, format='newline_delimited', columns={{{columns}}})"
+    return _source(_connect(), scan, _numbered(scan), str(path))
+
+
+def _first_line(path: Path) -> str:
+    """The first non-blank line, decoded; the place where encodings are checked first."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opener(path, "rb") as stream:
+            head = stream.read(HEADER_BYTES)
+    except (OSError, EOFError) as error:
+        raise VotesError(f"cannot read {path}: {error}; check the file") from None
+    if b"\0" in head:
+        raise VotesError(f"{path} is not text (it has NUL bytes); save it as UTF-8")
+    text = _decode(head, path).removeprefix("\ufeff").lstrip("\r\n")
+    if not text.strip():
+        raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
+    return text.splitlines()[0]
+
+
+def _decode(head: bytes, path: Path) -> str:
+    try:
+        return head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A multi-byte character cut in two by the end of the buffer is no error.
+        if error.start >= HEADER_BYTES - 4:
+            return head[: error.start].decode("utf-8")
+        line = head[: error.start].count(b"\n") + 1
+        raise not_utf8(path, f"line {line}") from None
+
+
+def not_utf8(path: str | Path, where: str) -> VotesError:
+    return VotesError(f"{path} is not UTF-8 text ({where}); save it as UTF-8, or convert it with iconv")
+
+
+def _guess_delimiter(header: str) -> str:
+    return max(DELIMITERS, key=lambda delimiter: len(next(csv.reader(io.StringIO(header), delimiter=delimiter))))
+
+
+def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
+    if len(columns) < 2:
+        raise VotesError(
+            f"{path} has a single column {columns[0]!r} when split at {delimiter!r}; "
+            "say which character parts the columns with --delimiter"
+        )
+    blank = [str(place) for place, name in enumerate(columns, 1) if not name.strip()]
+    if blank:
+        raise VotesError(f"{path}: column {', '.join(blank)} has no name in the header; name every column")
+    # DuckDB's column names do not tell upper from lower case.
+    repeated = [name for name, count in Counter(name.lower() for name in columns).items() if count > 1]
+    if repeated:
+        raise VotesError(f"{path}: the column name {repeated[0]!r} stands twice in the header; rename one of them")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def ragged_rows(file: TextFile, most: int = 3) -> list[str]:
+    """What DuckDB says of the first rows of a CSV file that it cannot read."""
+    connection = _connect().con
+    scan = file.scan(store_rejects="true", rejects_limit=str(most))
+    connection.execute(f"SELECT count(*) FROM (SELECT * FROM {scan})").fetchall()
+    found = connection.execute(
+        "SELECT line, any_value(error_type), any_value(csv_line) FROM reject_errors GROUP BY line ORDER BY line LIMIT ?",
+        [most],
+    ).fetchall()
+    return [f"line {line} ({str(kind).lower().replace('_', ' ')}): {text!r}" for line, kind, text in found]

@@ -1,0 +1,181 @@
+"""An `Estimate` in, a `Release` out: the published ranking with its promise; to and from JSON.
+
+A release holds nothing that was not paid for: no true counts, no timings, no convergence records.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quietrank import __version__
+from quietrank.errors import PrivacyError, ReleaseError
+from quietrank.estimators.methods import Estimate
+from quietrank.noisy import Floats, NoisyTally
+from quietrank.privacy import Privacy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "quietrank/release/1"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the ranking; figures that were not released are None."""
+
+    rank: int
+    item: str
+    score: float
+    win_rate: float | None = None
+    net_wins: float | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    score_low: float | None = None
+    score_high: float | None = None
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How the noise was made; sensitivity, scale and step are in votes."""
+
+    name: str
+    statistic: str
+    sensitivity: float
+    scale: float
+    step: float
+
+
+@dataclass(frozen=True)
+class Release:
+    """A private ranking, ready to publish."""
+
+    ranking: tuple[Row, ...]
+    privacy: Privacy
+    mechanism: Mechanism
+    method: str
+    assumptions: tuple[str, ...] = ()
+    made_with: str = f"quietrank {__version__}"
+
+    def table(self) -> pa.Table:
+        """The ranking as an Arrow table, which pandas and polars read (`.to_pandas()`)."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self._rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The release as plain values, in the published format."""
+        privacy = asdict(self.privacy) | {"statement": self.privacy.statement}
+        return {
+            "format": FORMAT,
+            "ranking": [asdict(row) for row in self.ranking],
+            "privacy": {name: str(v) if isinstance(v, str) else v for name, v in privacy.items()},
+            "mechanism": asdict(self.mechanism),
+            "method": self.method,
+            "assumptions": list(self.assumptions),
+            "made_with": self.made_with,
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The release as JSON text; also written to `path`, whole or not at all."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+        if path is not None:
+            write_whole(Path(path), text)
+        return text
+
+    def to_csv(self) -> str:
+        """The ranking as CSV text."""
+        rows = self._rows()
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return stream.getvalue()
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The rows without the columns that this release does not have."""
+        rows = [asdict(row) for row in self.ranking]
+        known = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+        return [{name: row[name] for name in known} for row in rows]
+
+    def __str__(self) -> str:
+        from quietrank.render.table import as_text
+
+        return as_text(self)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Release:
+        """Read a release from a file."""
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
+        except (UnicodeDecodeError, json.JSONDecodeError):
+            raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Release:
+        """Read a release from plain values, checking that they are one."""
+        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
+            raise ReleaseError(f"this is not a release in the format {FORMAT}; give one written by quietrank")
+        try:
+            privacy = {name: v for name, v in values["privacy"].items() if name != "statement"}
+            return cls(
+                ranking=tuple(Row(**row) for row in values["ranking"]),
+                privacy=Privacy(**privacy),
+                mechanism=Mechanism(**values["mechanism"]),
+                method=values["method"],
+                assumptions=tuple(values["assumptions"]),
+                made_with=values["made_with"],
+            )
+        except (KeyError, TypeError, AttributeError, PrivacyError) as error:
+            raise ReleaseError(f"this release is damaged ({error}); make it again") from None
+
+
+def make_release(estimate: Estimate, noisy: NoisyTally) -> Release:
+    """Rank the items by their scores and attach the promise."""
+    rows = (
+        Row(
+            rank=place,
+            item=noisy.items.names[index],
+            score=float(estimate.scores[index]),
+            win_rate=_at(estimate.win_rate, index),
+            net_wins=_at(estimate.net_wins, index),
+        )
+        for place, index in enumerate(order(estimate.scores, noisy.items.names), 1)
+    )
+    mechanism = Mechanism("laplace", noisy.statistic.value, noisy.sensitivity, noisy.scale, float(noisy.step))
+    return Release(tuple(rows), noisy.privacy, mechanism, estimate.method.value, estimate.assumptions)
+
+
+def order(scores: Floats, names: tuple[str, ...]) -> list[int]:
+    """Indices from the highest score to the lowest.
+
+    Ties are broken by a hash of the name: by nothing in the data, not by the order in which items were given,
+    and in favour of no part of the alphabet.
+    """
+    digests = [hashlib.sha256(name.encode()).digest() for name in names]
+    return sorted(range(len(names)), key=lambda index: (-scores[index], digests[index]))
+
+
+def _at(values: Floats | None, index: int) -> float | None:
+    return None if values is None else float(np.asarray(values)[index])
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ReleaseError(f"cannot write {path}: {error.strerror}; choose another place") from None
