@@ -39,8 +39,8 @@ class Report:
     votes: int
     ties: int
     items: int
-    people: int | None
-    votes_per_person: dict[str, int] = field(default_factory=dict)
+    people: float | None
+    votes_per_person: dict[str, float] = field(default_factory=dict)
     flaws: dict[str, int] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
 
@@ -103,7 +103,7 @@ def report(votes: Votes, *, people: bool) -> Report:
     )
 
 
-def _people(votes: Votes, valid: ir.Table) -> dict[str, int]:
+def _people(votes: Votes, valid: ir.Table) -> dict[str, float]:
     named = valid.filter(~_empty(valid.person))
     each = named.group_by("person").agg(votes=named.count())
     found = _row(
@@ -111,11 +111,11 @@ def _people(votes: Votes, valid: ir.Table) -> dict[str, int]:
         each.agg(
             people=each.count(),
             least=each.votes.min(),
-            median=each.votes.quantile(0.5).cast("int64"),
+            median=each.votes.quantile(0.5),
             most=each.votes.max(),
         ),
     )
-    return {name: int(value or 0) for name, value in found.items()}
+    return {name: value or 0 for name, value in found.items()}
 
 
 def _judged(votes: Votes, *, people: bool, numbered: bool = False) -> ir.Table:

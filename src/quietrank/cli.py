@@ -39,7 +39,7 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-class Usage(QuietrankError):
+class UsageError(QuietrankError):
     """The command was called in a way that cannot be meant; exit code 2."""
 
 
@@ -106,9 +106,19 @@ def rank(
     _check_writable(out)
     with stderr.status("counting votes and drawing noise …"):
         read = _read(
-            votes, items, items_from_votes, skip_invalid, delimiter,
-            winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person,
-        )  # fmt: skip
+            votes,
+            items,
+            items_from_votes,
+            skip_invalid,
+            delimiter,
+            winner=winner,
+            loser=loser,
+            tie=tie,
+            a=a,
+            b=b,
+            outcome=outcome,
+            person=person,
+        )
         release = pipeline.rank(read, privacy, mechanism=mechanism, method=method)
     if out is not None:
         release.to_json(out)
@@ -135,12 +145,22 @@ def check(
     from quietrank.privacy import Unit
 
     if unit not in (None, *Unit):
-        raise Usage(f"--unit must be comparison or person; got {unit!r}")
+        raise UsageError(f"--unit must be comparison or person; got {unit!r}")
     with stderr.status("reading votes …"):
         read = _read(
-            votes, items, items_from_votes or items is None, False, delimiter,
-            winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person,
-        )  # fmt: skip
+            votes,
+            items,
+            items_from_votes or items is None,
+            False,
+            delimiter,
+            winner=winner,
+            loser=loser,
+            tie=tie,
+            a=a,
+            b=b,
+            outcome=outcome,
+            person=person,
+        )
         if unit == Unit.PERSON:
             read.require_person()
         found = checks.report(read, people=unit == Unit.PERSON)
@@ -154,20 +174,28 @@ def simulate(
     items: Annotated[int | None, typer.Option(help="How many items.", min=2)] = None,
     people: Annotated[int | None, typer.Option(help="How many people.", min=1)] = None,
     per_person: Annotated[int | None, typer.Option(help="How many pairs each person compares.", min=1)] = None,
-    p: Annotated[float | None, typer.Option("--p", help="Instead of people: each pair is compared once with this probability.", min=0, max=1)] = None,
-    strengths: Annotated[Path | None, typer.Option(help="CSV of item,strength, instead of --items and the paper's strengths.", metavar="FILE.csv")] = None,
+    p: Annotated[
+        float | None,
+        typer.Option("--p", help="Instead of people: each pair is compared once with this probability.", min=0, max=1),
+    ] = None,
+    strengths: Annotated[
+        Path | None,
+        typer.Option(help="CSV of item,strength, instead of --items and the paper's strengths.", metavar="FILE.csv"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same votes.", min=0)] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write (.csv, .csv.gz, .parquet); stdout without it.", metavar="FILE")] = None,
-) -> None:  # fmt: skip
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write (.csv, .csv.gz, .parquet); stdout without it.", metavar="FILE")
+    ] = None,
+) -> None:
     """Write synthetic votes that `rank` can read."""
     import numpy as np
 
     from quietrank import simulate as simulation
 
     if (p is None) == (people is None or per_person is None):
-        raise Usage("say how to compare: --people and --per-person, or --p")
+        raise UsageError("say how to compare: --people and --per-person, or --p")
     if (items is None) == (strengths is None):
-        raise Usage("say what is compared: --items N, or --strengths FILE.csv")
+        raise UsageError("say what is compared: --items N, or --strengths FILE.csv")
     _check_writable(out)
     rng = np.random.default_rng(seed)
     if strengths is not None:
@@ -205,8 +233,10 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
-) -> None:  # fmt: skip
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
     """Private rankings from pairwise votes."""
 
 
@@ -221,9 +251,9 @@ def _privacy(
     from quietrank.privacy import Privacy
 
     if unit is None:
-        raise Usage("say what is protected: --unit comparison (each vote) or --unit person (everything a person said)")
+        raise UsageError("say what is protected: --unit comparison (each vote) or --unit person (everything a person said)")
     if epsilon is None:
-        raise Usage("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
+        raise UsageError("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
     return Privacy(epsilon, unit, delta, neighbours, design, max_per_person)
 
 
@@ -287,7 +317,7 @@ def main() -> None:
     """Run the command line; an error a user can mend becomes one line on stderr."""
     try:
         app()
-    except Usage as error:
+    except UsageError as error:
         _complain(error)
         sys.exit(2)
     except QuietrankError as error:

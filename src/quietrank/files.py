@@ -207,7 +207,8 @@ def ragged_rows(file: TextFile, most: int = 3) -> list[str]:
     scan = file.scan(store_rejects="true", rejects_limit=str(most))
     connection.execute(f"SELECT count(*) FROM (SELECT * FROM {scan})").fetchall()
     found = connection.execute(
-        "SELECT line, any_value(error_type), any_value(csv_line) FROM reject_errors GROUP BY line ORDER BY line LIMIT ?",
+        "SELECT line, any_value(error_type), any_value(csv_line) FROM reject_errors "
+        "GROUP BY line ORDER BY line LIMIT ?",
         [most],
     ).fetchall()
     return [f"line {line} ({str(kind).lower().replace('_', ' ')}): {text!r}" for line, kind, text in found]

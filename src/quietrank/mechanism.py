@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quietrank import noise
 from quietrank.errors import PrivacyError
-from quietrank.noisy import NoisyTally
+from quietrank.noisy import Floats, NoisyTally
 from quietrank.privacy import Design, Privacy
 from quietrank.sensitivity import Statistic, sensitivity, total_share
 from quietrank.tally import Tally
@@ -53,7 +53,7 @@ def add_noise(
         sensitivity=float(reach.l1),
         scale=scale * step,
         noise_sd=noise.laplace_standard_deviation(scale) * step,
-        public_exposure=tally.exposure * float(tally.step) if privacy.design is Design.PUBLIC else None,
+        public_exposure=_public_exposure(tally, privacy),
         public_total=_public_total(tally, privacy),
         rows_skipped=rows_skipped,
     )
@@ -70,6 +70,10 @@ def _vector(tally: Tally, privacy: Privacy, statistic: Statistic) -> NDArray[np.
     # (s, αT) on a lattice 1/α times finer: (s/α, T) in its steps.
     finer = int(1 / total_share(privacy))
     return np.append(tally.net_wins * finer, tally.total)
+
+
+def _public_exposure(tally: Tally, privacy: Privacy) -> Floats | None:
+    return np.asarray(tally.exposure * float(tally.step)) if privacy.design is Design.PUBLIC else None
 
 
 def _public_total(tally: Tally, privacy: Privacy) -> float | None:

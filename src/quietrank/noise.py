@@ -7,6 +7,7 @@ from the operating system's entropy: no floating point touches a sample.
 from __future__ import annotations
 
 import math
+import secrets
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,9 @@ from quietrank.errors import PrivacyError
 
 LARGEST_SCALE = 2.0**56
 """Beyond this the noise would come near the limits of 64-bit integers and say nothing anyway."""
+
+LARGEST_DRAW = 2**63 - 1
+"""Where OpenDP's 64-bit draws saturate."""
 
 
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
@@ -44,6 +48,27 @@ def add_laplace(values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
     """Each value plus fresh discrete Laplace noise; saturates at the 64-bit limits, never wraps."""
     noisy = _laplace(scale)(values.tolist())
     return np.array(noisy, dtype=np.int64)
+
+
+def truncated_laplace(size: int, scale: float) -> list[int]:
+    """`size` draws of real-valued Laplace noise, truncated towards zero to whole steps; exact, whatever their size.
+
+    ⌊|x|⌋ of Laplace noise x is geometric, P(k) = (1 − q)q^k with q = exp(−1/scale), and its sign is a fair coin.
+    """
+    heads = secrets.token_bytes(size)
+    return [k if coin & 1 else -k for k, coin in zip(_geometric(size, scale), heads, strict=True)]
+
+
+def _geometric(size: int, scale: float) -> list[int]:
+    """P(k) = (1 − q)q^k from discrete Laplace draws z: both z given z ≥ 0 and −z − 1 given z < 0 have this law.
+
+    OpenDP saturates at the 64-bit limits; a draw there stands for "at least that much", and a geometric variable
+    has no memory, so a fresh draw is what is left of it.
+    """
+    if not scale <= LARGEST_SCALE:
+        raise PrivacyError(f"noise of {scale:g} steps is too much to be of use; choose a larger epsilon")
+    draws = [z if z >= 0 else -z - 1 for z in _laplace(scale)([0] * size)]
+    return [k if k < LARGEST_DRAW else k + _geometric(1, scale)[0] for k in draws]
 
 
 def laplace_standard_deviation(scale: float) -> float:

@@ -59,7 +59,7 @@ class Privacy:
         delta: float = 0.0,
         neighbours: str = "replace",
         design: str = "private",
-        max_per_person: int | None = None,
+        max_per_person: float | None = None,
         one_per_pair: bool = False,
     ) -> None:
         values = {
@@ -171,7 +171,7 @@ def _checked_delta(delta: float) -> float:
     return 0.0
 
 
-def _checked_limit(limit: int | None) -> int | None:
+def _checked_limit(limit: float | None) -> int | None:
     if limit is None:
         return None
     if isinstance(limit, bool) or limit != limit or not 1 <= limit <= MAX_PER_PERSON or limit != int(limit):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from quietrank.errors import PrivacyError
 from quietrank.privacy import Neighbours, Privacy, Unit
 
 TOTAL_SHARE = Fraction(1, 16)
@@ -67,6 +68,8 @@ def sensitivity(privacy: Privacy, statistic: Statistic) -> Sensitivity:
 
     Each entry below is per unit of weight; a person's votes weigh at most L together, so it is scaled by L.
     """
+    if (statistic, privacy.neighbours) not in _PER_WEIGHT:
+        raise PrivacyError(f"{statistic} is public in part under neighbours={privacy.neighbours}; release net-wins")
     factor, derivation = _PER_WEIGHT[statistic, privacy.neighbours]
     half_vote = Fraction(1, 2 * vote_weight(privacy))
     fine = total_share(privacy) if statistic is Statistic.NET_WINS_AND_TOTAL else Fraction(1)

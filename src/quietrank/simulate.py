@@ -102,8 +102,8 @@ def _open_text(out: Path | None) -> Iterator[IO[str]]:
         return
     if not out.name.endswith((".csv", ".csv.gz")):
         raise QuietrankError(f"cannot write {out.name}: name it .csv, .csv.gz or .parquet")
-    opened: IO[Any] = gzip.open(out, "wt", encoding="utf-8") if out.suffix == ".gz" else out.open("w", encoding="utf-8")
-    with opened as stream:
+    opener: Any = gzip.open if out.suffix == ".gz" else open
+    with opener(out, "wt", encoding="utf-8") as stream:
         yield stream
 
 

@@ -2,11 +2,14 @@
 
 Counting is done by the votes' own engine, on integers, so the result is the same bit for bit whatever the
 engine, the number of threads or the order of rows. Checks ride on the aggregated result: a bad row surfaces as
-an item without an index, and only then are rows looked at one by one (`check.py`).
+an item without an index or as a flaw counted, and only then are rows looked at one by one (`check.py`).
+
+Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more than 10^12 votes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,11 +29,24 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 Integers = NDArray[np.int64]
+SUMS = ("wins", "losses", "rows", "flawed")
+
+
+class Confidential:
+    """Does not print its numbers and cannot be pickled."""
+
+    items: Items
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.items)} items, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is confidential and cannot be pickled; publish a Release instead")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tally:
-    """Exact wins and losses of each item, in lattice steps. Confidential: does not print, cannot be pickled."""
+class Tally(Confidential):
+    """Exact wins and losses of each item, in lattice steps."""
 
     items: Items
     wins: Integers
@@ -56,44 +72,68 @@ class Tally:
         """T, the total weight of all votes, in steps: every vote gives away exactly one win."""
         return int(self.wins.sum())
 
-    def __repr__(self) -> str:
-        return f"Tally({len(self.items)} items, confidential)"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a Tally is confidential and cannot be pickled; publish a Release instead")
+@dataclass(frozen=True, eq=False, repr=False)
+class PairTally(Confidential):
+    """Exact wins of each side of each pair that was compared, in lattice steps; i < j, every pair once."""
+
+    items: Items
+    i: Integers
+    j: Integers
+    wins_i: Integers
+    wins_j: Integers
+    step: Fraction
+    rows: int
+
+    @property
+    def by_item(self) -> Tally:
+        """The same votes, added up by item."""
+        n = len(self.items)
+        wins, losses = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        for side, won, lost in ((self.i, self.wins_i, self.wins_j), (self.j, self.wins_j, self.wins_i)):
+            np.add.at(wins, side, won)
+            np.add.at(losses, side, lost)
+        return Tally(self.items, wins, losses, self.step, self.rows)
 
 
 def tally_votes(votes: Votes, privacy: Privacy) -> Tally:
-    """Count the votes, each person bounded, after checking every row."""
-    usable = usable_rows(votes, privacy)
-    sums = collect(votes.source, _sums(weigh(usable, privacy), votes))
-    counted = {name: _column(sums, name) for name in sums.column_names}
-    listed = counted["index"] >= 0
-    if counted["rows"][~listed].any() or counted["flawed"].any():
-        check.refuse(votes, privacy)
-    rows = int(counted["rows"].sum()) // 2
-    if votes.skip_invalid:
-        rows = int(collect(votes.source, votes.source.table.agg(rows=votes.source.table.count()))["rows"][0].as_py())
-    if rows == 0 and privacy.neighbours is not Neighbours.ADD_REMOVE:
-        raise VotesError(f"{votes.source.name} has no votes; give a file with a header and one row per vote")
-    return Tally(
-        items=votes.items,
-        wins=_by_item(counted, "wins", listed, len(votes.items)),
-        losses=_by_item(counted, "losses", listed, len(votes.items)),
-        step=Fraction(1, 2 * vote_weight(privacy)),
-        rows=rows,
-    )
+    """Count the votes by item, each person bounded, after checking every row."""
+    counted = _count(votes, privacy, _item_sums)
+    wins, losses = np.zeros((2, len(votes.items)), dtype=np.int64)
+    wins[counted["index"]] = counted["wins"]
+    losses[counted["index"]] = counted["losses"]
+    rows = _rows(votes, privacy, int(counted["rows"].sum()) // 2)
+    return Tally(votes.items, wins, losses, Fraction(1, 2 * vote_weight(privacy)), rows)
 
 
-def usable_rows(votes: Votes, privacy: Privacy) -> ir.Table:
-    """The rows to count: all of them, or under `skip_invalid` those that can be used."""
+def tally_pairs(votes: Votes, privacy: Privacy) -> PairTally:
+    """Count the votes by pair, each person bounded, after checking every row."""
+    counted = _count(votes, privacy, _pair_sums)
+    a, b = counted["index_a"], counted["index_b"]
+    keys, place = np.unique(np.minimum(a, b) * len(votes.items) + np.maximum(a, b), return_inverse=True)
+    wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
+    np.add.at(wins_i, place, np.where(a < b, counted["wins"], counted["losses"]))
+    np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
+    i, j = np.divmod(keys, len(votes.items))
+    rows = _rows(votes, privacy, int(counted["rows"].sum()))
+    return PairTally(votes.items, i, j, wins_i, wins_j, Fraction(1, 2 * vote_weight(privacy)), rows)
+
+
+def _count(votes: Votes, privacy: Privacy, sums: Callable[[ir.Table, ir.Table], ir.Table]) -> dict[str, Integers]:
+    """Run the counting query and refuse if any row is bad."""
     if privacy.unit is Unit.PERSON:
         votes.require_person()
-    return check.valid_rows(votes, privacy) if votes.skip_invalid else votes.rows()
+    rows = check.valid_rows(votes, privacy) if votes.skip_invalid else votes.rows()
+    found = collect(votes.source, sums(weigh(rows, privacy), check.items_table(votes.items)))
+    counted = {name: _integers(found[name], missing=0 if name in SUMS else -1) for name in found.column_names}
+    undeclared = any((counted[name] < 0).any() for name in counted if name not in SUMS)
+    if undeclared or counted["flawed"].any():
+        check.refuse(votes, privacy)
+    return counted
 
 
-def _sums(rows: ir.Table, votes: Votes) -> ir.Table:
-    """Per item index (NULL for names not declared): wins, losses, rows, and rows with a flaw.
+def _item_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
+    """Per item index (NULL for names not declared): the sums.
 
     Each side is grouped on its own before the two are united, which is twice as fast as the other way round;
     flaws that concern a whole row are counted once, on the side of a.
@@ -101,26 +141,37 @@ def _sums(rows: ir.Table, votes: Votes) -> ir.Table:
     import ibis
 
     won, lost = rows.weight * rows.y, rows.weight * (2 - rows.y)
-    flawed = (rows.a == rows.b) | rows.y.isnull() | rows.weight.isnull()
-    a = rows.group_by(item=rows.a).agg(
-        wins=won.sum(), losses=lost.sum(), rows=rows.count(), flawed=flawed.cast("int8").sum()
-    )
+    a = rows.group_by(item=rows.a).agg(wins=won.sum(), losses=lost.sum(), rows=rows.count(), flawed=_flawed(rows))
     b = rows.group_by(item=rows.b).agg(wins=lost.sum(), losses=won.sum(), rows=rows.count())
-    b = b.mutate(flawed=ibis.literal(0, type="int64"))
-    sides = a.union(b)
-    items = check.items_table(votes.items)
+    sides = a.union(b.mutate(flawed=ibis.literal(0, type="int64")))
     known = sides.left_join(items, sides.item == items.name)
-    sums = {name: known[name].sum() for name in ("wins", "losses", "rows", "flawed")}
-    return known.group_by("index").agg(**sums)
+    return known.group_by("index").agg(**{name: known[name].sum() for name in SUMS})
 
 
-def _by_item(counted: dict[str, Integers], name: str, listed: NDArray[np.bool_], n: int) -> Integers:
-    values = np.zeros(n, dtype=np.int64)
-    values[counted["index"][listed]] = counted[name][listed]
-    return values
+def _pair_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
+    """Per pair of item indices (NULL for names not declared): the sums, wins being those of a."""
+    won, lost = rows.weight * rows.y, rows.weight * (2 - rows.y)
+    pairs = rows.group_by("a", "b").agg(wins=won.sum(), losses=lost.sum(), rows=rows.count(), flawed=_flawed(rows))
+    first = items.select(name_a="name", index_a="index")
+    second = items.view().select(name_b="name", index_b="index")
+    known = pairs.left_join(first, pairs.a == first.name_a)
+    known = known.left_join(second, known.b == second.name_b)
+    return known.group_by("index_a", "index_b").agg(**{name: known[name].sum() for name in SUMS})
 
 
-def _column(sums: Any, name: str) -> Integers:
-    """An integer column as NumPy; a NULL index (a name that is not declared) becomes −1, a NULL sum 0."""
-    column = sums[name].fill_null(-1 if name == "index" else 0)
-    return np.asarray(column.to_numpy(), dtype=np.int64)
+def _flawed(rows: ir.Table) -> ir.Value:
+    """How many rows are flawed in a way that the item index does not show."""
+    return ((rows.a == rows.b) | rows.y.isnull() | rows.weight.isnull()).cast("int8").sum()
+
+
+def _rows(votes: Votes, privacy: Privacy, counted: int) -> int:
+    """The number of rows before any was dropped; none at all is refused where that number is public."""
+    raw = votes.source.table
+    rows = int(collect(votes.source, raw.agg(rows=raw.count()))["rows"][0].as_py()) if votes.skip_invalid else counted
+    if rows == 0 and privacy.neighbours is not Neighbours.ADD_REMOVE:
+        raise VotesError(f"{votes.source.name} has no votes; give a file with a header and one row per vote")
+    return rows
+
+
+def _integers(column: Any, missing: int) -> Integers:
+    return np.asarray(column.fill_null(missing).to_numpy(), dtype=np.int64)

@@ -22,8 +22,8 @@ WINNER_LOSER_NAMES = (("winner", "loser"), ("chosen", "rejected"))
 PAIR_NAMES = (("model_a", "model_b"), ("item_a", "item_b"), ("left", "right"), ("a", "b"))
 OUTCOME_NAMES = ("outcome", "winner", "result", "label", "preference")
 TIE_NAMES = ("tie", "tied", "is_tie", "draw")
-PERSON_NAMES = ("person", "user", "annotator", "judge", "voter", "respondent", "rater")
-PERSON_NAMES += tuple(f"{name}_id" for name in PERSON_NAMES)
+PEOPLE = ("person", "user", "annotator", "judge", "voter", "respondent", "rater")
+PERSON_NAMES = (*PEOPLE, *(f"{name}_id" for name in PEOPLE))
 
 A_WINS = ("a", "model_a", "item_a", "left", "first")
 B_WINS = ("b", "model_b", "item_b", "right", "second")
@@ -92,10 +92,6 @@ class Votes:
         """Whether an outcome such as `left` could also be meant as an item's name; then only the word counts."""
         words = _words(A_WINS, self.columns.a) + _words(B_WINS, self.columns.b) + TIES
         return any(name.strip().lower() in words for name in self.items)
-
-    @property
-    def can_tie(self) -> bool:
-        return self.columns.outcome is not None or self.columns.tie is not None
 
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""

@@ -1,4 +1,4 @@
-"""A score difference x in; the probability F(x) of winning, and the derivatives of log F the solver needs, out.
+"""A score difference x in; the probability F(x) of winning and the derivatives of log F out.
 
 Every link here has F(x) = 1 − F(−x), so one side's formulas serve both sides of a pair.
 """
@@ -47,8 +47,8 @@ class Link(Protocol):
     def curvature(self, x: FloatArray) -> FloatArray:
         """−(log F)''(x) > 0."""
 
-    def grad_error(self, x: FloatArray) -> FloatArray:
-        """A bound of |computed ψ(x̂) − ψ(x)| over all |x̂ − x| ≤ U|x|; infinite if none is known."""
+    def grad_error(self, reach: float) -> float:
+        """r with |computed ψ(x̂) − ψ(x)| ≤ r·ψ(x) + TINY over |x| ≤ reach, |x̂ − x| ≤ U|x|; inf if unknown."""
 
     def grad_decimal(self, x: Decimal) -> Decimal:
         """ψ(x) in the current decimal context, with relative error at most (2|x| + 100)·10^(1−precision)."""
@@ -76,10 +76,10 @@ class Logistic:
         e = np.exp(-np.abs(x))
         return e / (1.0 + e) ** 2
 
-    def grad_error(self, x: FloatArray) -> FloatArray:
+    def grad_error(self, reach: float) -> float:
         # |(log ψ)'| = F ≤ 1, so moving x by U|x| changes ψ by a factor within e^(±U|x|);
-        # exp, one addition and one division: CALL_ERROR + 2.
-        return self.grad(x) * (1.01 * U * (np.abs(x) + CALL_ERROR + 2)) + TINY
+        # exp (in numerator and denominator), one addition and one division: 2·CALL_ERROR + 2.
+        return 1.01 * U * (reach + 2 * CALL_ERROR + 2)
 
     def grad_decimal(self, x: Decimal) -> Decimal:
         e = (-abs(x)).exp()
@@ -91,7 +91,7 @@ class HyperbolicSecant:
     """F(x) = (2/π)·arctan(e^t), t = πx/2.
 
     With β = 2·arctan(e^t) in (0, π): F = β/π, F' = sin(β)/2, dβ/dx = (π/2)·sin β. Hence
-    - F'/(F(1−F)) = (π²/2)·sin β/(β(π−β)) ≤ κ1 = 2, because sin β ≤ 4β(π−β)/π² on [0, π], with equality at π/2;
+    - F'/(F(1−F)) = (π²/2)·sin β/(β(π−β)) ≤ κ1 = 2, because sin β ≤ 4β(π−β)/π² on [0, π], equal at π/2;
     - ψ = (π/2)·sin β/β and −(log F)'' = (π²/4)·sin β·(sin β − β cos β)/β². Its maximum 1.027383…, at
       β = 1.7529…, has no closed form; κ2 is rounded up to 1.0274 (a test brackets it with a Lipschitz bound);
     - |(log ψ)'| = (π/2)·|cos β − sin β/β| < 1.68.
@@ -126,11 +126,11 @@ class HyperbolicSecant:
         below = (np.pi / 2) * (less / (1 - less) + v * v) / (1 + v * v)
         return psi * np.where(x >= 0, bracket, below)
 
-    def grad_error(self, x: FloatArray) -> FloatArray:
-        # |(log ψ)'| < 1.68: moving x costs 1.68·U|x|. Rounding π/2 and the product moves t by at most 2U|t|,
-        # as if x moved by 2U|x|: 3.36·U|x|. Then exp and arctan (each enters v, arctan v and 1 − (2/π)arctan v
-        # at most once, the last doubled because F ≥ 1/2) and nine elementary operations.
-        return self.grad(x) * (1.01 * U * (5.1 * np.abs(x) + 5 * CALL_ERROR + 20)) + TINY
+    def grad_error(self, reach: float) -> float:
+        # |(log ψ)'| < 1.68: moving x costs 1.68·U|x|; rounding π/2 and the product moves t by at most 2U|t|, as
+        # if x moved by 2U|x|: 3.36·U|x|. Errors of exp enter through v, arctan v and 1 + v², those of arctan
+        # through arctan v or 1 − (2/π)arctan v ≥ 1/2; nine elementary operations.
+        return 1.01 * U * (5.1 * reach + 5 * CALL_ERROR + 20)
 
     def grad_decimal(self, x: Decimal) -> Decimal:
         half_pi = pi_decimal() / 2
@@ -155,7 +155,7 @@ class CustomLink:
     minus_log: Callable[[FloatArray], FloatArray]
     derivative: Callable[[FloatArray], FloatArray]
     second: Callable[[FloatArray], FloatArray]
-    error: Callable[[FloatArray], FloatArray] | None = None
+    error: Callable[[float], float] | None = None
     exact: Callable[[Decimal], Decimal] | None = None
 
     def cdf(self, x: FloatArray) -> FloatArray:
@@ -170,8 +170,8 @@ class CustomLink:
     def curvature(self, x: FloatArray) -> FloatArray:
         return self.second(x)
 
-    def grad_error(self, x: FloatArray) -> FloatArray:
-        return np.full_like(x, np.inf) if self.error is None else self.error(x)
+    def grad_error(self, reach: float) -> float:
+        return math.inf if self.error is None else self.error(reach)
 
     def grad_decimal(self, x: Decimal) -> Decimal:
         if self.exact is None:
@@ -193,22 +193,19 @@ def get_link(link: str | Link) -> Link:
         return link if isinstance(link, Logistic | HyperbolicSecant) else check_link(link)
     if link == "probit":
         raise SolverError(
-            "the probit link is refused: F'/(F(1−F)) grows without bound, so no noise scale makes it private; "
+            "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; "
             f"use one of {sorted(_BY_NAME)}"
         )
     if link not in _BY_NAME:
-        raise SolverError(
-            f"unknown link {link!r}; use one of {sorted(_BY_NAME)} or an object with the Link methods"
-        )
+        raise SolverError(f"unknown link {link!r}; use one of {sorted(_BY_NAME)} or an object with the Link methods")
     return _BY_NAME[link]
 
 
 def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
-    """Refute a link on a grid over [−reach, reach]; passing is no proof of κ1, κ2 or the conditions between nodes.
+    """Try to refute a link on a grid over [−reach, reach]; passing proves nothing about κ1 and κ2.
 
     Checked: symmetry, F strictly increasing, derivatives agreeing with differences of −log F,
-    0 < −(log F)'' ≤ κ2 and F'/(F(1−F)) ≤ κ1, where F'/(1−F) = ψ(−x)·… follows from symmetry:
-    F'(x)/(F(x)(1−F(x))) = ψ(x) + ψ(−x), because F' = ψ(x)F(x) = ψ(−x)F(−x).
+    0 < −(log F)'' ≤ κ2, and F'/(F(1−F)) = ψ(x) + ψ(−x) ≤ κ1 (because F' = ψ(x)F(x) = ψ(−x)F(−x)).
     """
     x = np.linspace(-reach, reach, points)
     F, psi, curve, nll = link.cdf(x), link.grad(x), link.curvature(x), link.nll(x)
@@ -237,13 +234,11 @@ def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
 
 def _refute(link: Link, wrong: bool | np.bool_, reason: str) -> None:
     if wrong:
-        raise SolverError(
-            f"link {link.name!r} is refused: {reason}; correct the link or its declared constants"
-        )
+        raise SolverError(f"link {link.name!r} is refused: {reason}; correct the link or its declared constants")
 
 
 def _mismatch(f: FloatArray, derivative: FloatArray, x: FloatArray) -> float:
-    """Largest gap between the differences of f and the trapezoid integral of its claimed derivative, scaled."""
+    """Largest gap between differences of f and the trapezoid integral of its claimed derivative, scaled."""
     step = np.diff(x)
     gap = np.abs(np.diff(f) - step * (derivative[1:] + derivative[:-1]) / 2) / step
     return float((gap / (1e-3 + np.abs(derivative).max())).max())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,13 +20,13 @@ IndexArray = NDArray[np.int32]
 IntArray = NDArray[np.signedinteger[Any]]
 
 MAX_ITEMS = 2**30  # a sort key holds two indices and two bits of outcome in 63 bits
-BLOCK = 1 << 15  # votes handled at a time, so that temporaries stay in the cache
+BLOCK = 1 << 14  # votes or pairs handled at a time, so that temporaries stay in the cache
 DENSE_CELLS = 1 << 20  # below this many cells an n-by-n table of counts beats sorting
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Distinct pairs i < j in lexicographic order, and the (weighted) wins of each side; a tie is half and half."""
+    """Distinct pairs i < j in lexicographic order, and the weighted wins of each side; a tie is half and half."""
 
     n_items: int
     i: IndexArray
@@ -36,13 +38,16 @@ class Pairs:
         lengths = {len(self.i), len(self.j), len(self.wins_i), len(self.wins_j)}
         if len(lengths) != 1:
             raise VotesError(f"i, j, wins_i and wins_j must have equal lengths, got {sorted(lengths)}")
-        if len(self.i) and not (
-            self.i.min() >= 0 and np.all(self.i < self.j) and self.j.max() < self.n_items
-        ):
-            raise VotesError(f"pairs need 0 <= i < j < n_items = {self.n_items}; build them with aggregate()")
-        step = np.diff(self.i)
-        if np.any(step < 0) or np.any((step == 0) & (np.diff(self.j) <= 0)):
-            raise VotesError("pairs must be distinct and sorted by (i, j); build them with aggregate()")
+        if self.i.dtype != np.int32 or self.j.dtype != np.int32:
+            raise VotesError(f"i and j must be int32 arrays, got {self.i.dtype} and {self.j.dtype}")
+        for part in blocks(len(self.i), overlap=1):
+            i, j, a, b = self.i[part], self.j[part], self.wins_i[part], self.wins_j[part]
+            if i[0] < 0 or j.max() >= self.n_items or not np.all(i < j):
+                raise VotesError(f"pairs need 0 <= i < j < n_items = {self.n_items}; use aggregate()")
+            if not np.all((i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))):
+                raise VotesError("pairs must be distinct and sorted by (i, j); use aggregate()")
+            if not (a.min() >= 0 and b.min() >= 0 and math.isfinite(a.sum() + b.sum())):
+                raise VotesError("wins must be finite and >= 0; use aggregate()")
 
     @property
     def counts(self) -> FloatArray:
@@ -60,28 +65,46 @@ class Pairs:
         return self._scatter(self.counts, self.counts)
 
     @cached_property
-    def n_components(self) -> int:
-        """Number of connected components of the comparison graph."""
-        return int(self.components().max(initial=-1)) + 1
+    def rows(self) -> IndexArray:
+        """rows[k]:rows[k + 1] are the pairs with i = k."""
+        return np.searchsorted(self.i, np.arange(self.n_items + 1, dtype=np.int32)).astype(np.int32)
 
     def components(self) -> IndexArray:
-        """Label of the connected component of each item; only scores with equal labels can be compared."""
-        return _labels(self, self.i, self.j, "weak")
+        """Label of the connected component of each item; only scores with equal labels can be compared.
+
+        A sample of the pairs joins nearly everything, so only the pairs between its components remain to be seen.
+        """
+        stride = max(1, len(self.i) // (4 * self.n_items))
+        labels = _labels(self.n_items, self.i[::stride], self.j[::stride], "weak")
+        if stride == 1 or not labels.any():
+            return labels
+        ends = [(labels[self.i[part]], labels[self.j[part]]) for part in blocks(len(self.i))]
+        bridges = [(p[p != q], q[p != q]) for p, q in ends]
+        heads, tails = (np.concatenate(side) for side in zip(*bridges, strict=True))
+        return _labels(int(labels.max()) + 1, heads, tails, "weak")[labels]
 
     def strong_components(self) -> IndexArray:
         """Label of the strongly connected component of each item in the graph "has beaten at least once"."""
         forward, backward = self.wins_i > 0, self.wins_j > 0
         heads = np.concatenate([self.i[forward], self.j[backward]])
         tails = np.concatenate([self.j[forward], self.i[backward]])
-        return _labels(self, heads, tails, "strong")
+        return _labels(self.n_items, heads, tails, "strong")
 
     def _scatter(self, to_i: FloatArray, to_j: FloatArray) -> FloatArray:
-        at_i = np.bincount(self.i, weights=to_i, minlength=self.n_items)
-        return at_i + np.bincount(self.j, weights=to_j, minlength=self.n_items)
+        return scatter(self.i, to_i, self.n_items) + scatter(self.j, to_j, self.n_items)
 
 
-def _labels(pairs: Pairs, heads: IndexArray, tails: IndexArray, connection: str) -> IndexArray:
-    n = pairs.n_items
+def scatter(index: IndexArray, values: FloatArray, n: int) -> FloatArray:
+    """Sum of values per index, as n floats."""
+    return np.bincount(index, weights=values, minlength=n).astype(np.float64, copy=False)
+
+
+def blocks(length: int, overlap: int = 0) -> Iterator[slice]:
+    """Slices small enough for their temporaries to stay in the cache."""
+    return (slice(max(0, start - overlap), start + BLOCK) for start in range(0, length, BLOCK))
+
+
+def _labels(n: int, heads: IndexArray, tails: IndexArray, connection: Literal["weak", "strong"]) -> IndexArray:
     graph = csr_array((np.ones(len(heads), dtype=np.int8), (heads, tails)), shape=(n, n))
     labels: IndexArray = connected_components(graph, directed=True, connection=connection)[1]
     return labels
@@ -95,16 +118,16 @@ def aggregate(
     weight: ArrayLike | None = None,
 ) -> Pairs:
     """Count votes per pair. `tie[k]` true makes vote k half a win for each side; `weight` defaults to 1."""
-    w, l = _indices("winner", winner, n_items), _indices("loser", loser, n_items)
-    ties = None if tie is None else _column("tie", tie, len(w), np.bool_)
-    weights = None if weight is None else _column("weight", weight, len(w), np.float64)
-    if len(w) != len(l):
-        raise VotesError(f"winner and loser must have equal lengths, got {len(w)} and {len(l)}")
+    won, lost = _indices("winner", winner, n_items), _indices("loser", loser, n_items)
+    if len(won) != len(lost):
+        raise VotesError(f"winner and loser must have equal lengths, got {len(won)} and {len(lost)}")
+    ties = None if tie is None else _column("tie", tie, len(won), np.bool_)
+    weights = None if weight is None else _column("weight", weight, len(won), np.float64)
     if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise VotesError("weight must be finite and >= 0; drop or repair the votes with other weights")
-    if n_items**2 <= max(DENSE_CELLS, len(w) // 2):
-        return _aggregate_table(w, l, n_items, ties, weights)
-    return _aggregate_sorted(w, l, n_items, ties, weights)
+    if n_items**2 <= max(DENSE_CELLS, len(won) // 2):
+        return _aggregate_table(won, lost, n_items, ties, weights)
+    return _aggregate_sorted(won, lost, n_items, ties, weights)
 
 
 def _indices(name: str, values: ArrayLike, n_items: int) -> IntArray:
@@ -120,9 +143,7 @@ def _indices(name: str, values: ArrayLike, n_items: int) -> IntArray:
         )
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= n_items:
-        raise VotesError(
-            f"{name} must lie in 0..{n_items - 1}, got {low}..{high}; raise n_items or fix the indices"
-        )
+        raise VotesError(f"{name} must lie in 0..{n_items - 1}, got {low}..{high}; raise n_items or fix the indices")
     return array if array.dtype.kind == "i" else array.astype(np.int64)
 
 
@@ -140,17 +161,19 @@ def _refuse_self_votes(row: int, item: int) -> None:
 
 
 def _aggregate_table(
-    w: IntArray, l: IntArray, n: int, tie: NDArray[np.bool_] | None, weight: FloatArray | None
+    winner: IntArray, loser: IntArray, n: int, tie: NDArray[np.bool_] | None, weight: FloatArray | None
 ) -> Pairs:
-    cell = w * np.int64(n) + l
+    cell = np.multiply(winner, n, dtype=np.int64)
+    cell += loser
     votes = _table(cell, n, weight)
     if np.any(met := votes.diagonal() > 0):
-        row = int(np.flatnonzero((w == l) & met[w])[0])
-        _refuse_self_votes(row, int(w[row]))
+        row = int(np.flatnonzero((winner == loser) & met[winner])[0])
+        _refuse_self_votes(row, int(winner[row]))
     wins = votes.astype(np.float64)
     if tie is not None:
         tied = _table(cell[tie], n, None if weight is None else weight[tie])
-        wins = (votes - tied) + (tied + tied.T) / 2
+        decided = _table(cell[~tie], n, None if weight is None else weight[~tie])
+        wins = decided + (tied + tied.T) / 2
     i, j = np.nonzero(np.triu(wins + wins.T, 1))
     return Pairs(n, i.astype(np.int32), j.astype(np.int32), wins[i, j], wins[j, i])
 
@@ -160,40 +183,61 @@ def _table(cell: IntArray, n: int, weight: FloatArray | None) -> NDArray[Any]:
 
 
 def _aggregate_sorted(
-    w: IntArray, l: IntArray, n: int, tie: NDArray[np.bool_] | None, weight: FloatArray | None
+    winner: IntArray, loser: IntArray, n: int, tie: NDArray[np.bool_] | None, weight: FloatArray | None
 ) -> Pairs:
     bits = max(1, (n - 1).bit_length())
-    keys = _keys(w, l, bits, tie)
+    keys = _keys(winner, loser, bits, tie)
     if weight is None:
         keys.sort()  # sorting bare keys is several times faster than sorting with a payload
-        starts = _run_starts(keys)
-        runs, run_weight = keys[starts], np.diff(starts, append=len(keys)).astype(np.float64)
     else:
         order = np.argsort(keys, kind="stable")
-        starts = _run_starts(keys := keys[order])
-        runs, run_weight = keys[starts], np.add.reduceat(weight[order], starts) if len(keys) else weight
-    pair, outcome = runs >> 2, runs & 3
-    first = _run_starts(pair)
-    # each side is summed on its own: total minus the other side could leave a rounding residue where 0 is true
-    wins_i = np.add.reduceat(run_weight * (2 - outcome), first) / 2 if len(pair) else run_weight
-    wins_j = np.add.reduceat(run_weight * outcome, first) / 2 if len(pair) else run_weight
-    pair = pair[first]
-    i, j = (pair >> bits).astype(np.int32), (pair & ((1 << bits) - 1)).astype(np.int32)
+        keys, weight = keys[order], weight[order]
+    i, j = np.empty(len(keys), dtype=np.int32), np.empty(len(keys), dtype=np.int32)
+    wins_i, wins_j = np.empty(len(keys)), np.empty(len(keys))
+    filled = start = 0
+    while start < len(keys):
+        stop = _end_of_pair(keys, start + BLOCK)
+        pair, won, lost = _sum_runs(keys[start:stop], None if weight is None else weight[start:stop])
+        part = slice(filled, filled := filled + len(pair))
+        i[part], j[part] = pair >> bits, pair & ((1 << bits) - 1)
+        wins_i[part], wins_j[part] = won, lost
+        start = stop
+    i, j, wins_i, wins_j = i[:filled], j[:filled], wins_i[:filled], wins_j[:filled]
     if np.any(same := i == j):
-        item = int(i[same][0])
-        _refuse_self_votes(int(np.flatnonzero((w == item) & (l == item))[0]), item)
-    keep = (wins_i > 0) | (wins_j > 0)  # a pair met only with weight 0 has not met
-    if not keep.all():
-        i, j, wins_i, wins_j = i[keep], j[keep], wins_i[keep], wins_j[keep]
-    return Pairs(n, i, j, wins_i, wins_j)
+        item = i[same][0]
+        _refuse_self_votes(int(np.flatnonzero((winner == item) & (loser == item))[0]), int(item))
+    if weight is None:
+        return Pairs(n, i, j, wins_i, wins_j)
+    met = (wins_i > 0) | (wins_j > 0)  # a pair with weight 0 only has not met
+    return Pairs(n, i[met], j[met], wins_i[met], wins_j[met])
 
 
-def _keys(w: IntArray, l: IntArray, bits: int, tie: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+def _end_of_pair(keys: NDArray[np.int64], stop: int) -> int:
+    """The first position from `stop` on where a new pair begins."""
+    if stop >= len(keys):
+        return len(keys)
+    return int(np.searchsorted(keys, ((keys[stop - 1] >> 2) + 1) << 2))
+
+
+def _sum_runs(keys: NDArray[np.int64], weight: FloatArray | None) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+    """Distinct pairs of sorted keys, and the wins of each side.
+
+    Each side is summed on its own: total minus the other side could leave a rounding residue where 0 is true.
+    """
+    pair, share = keys >> 2, keys & 3
+    starts = np.concatenate([[0], np.flatnonzero(pair[1:] != pair[:-1]) + 1])
+    if weight is None:
+        lost = np.add.reduceat(share, starts)
+        return pair[starts], (2 * np.diff(starts, append=len(keys)) - lost) / 2, lost / 2
+    won = np.add.reduceat(weight * (2 - share), starts)
+    return pair[starts], won / 2, np.add.reduceat(weight * share, starts) / 2
+
+
+def _keys(winner: IntArray, loser: IntArray, bits: int, tie: NDArray[np.bool_] | None) -> NDArray[np.int64]:
     """(smaller index, larger index, outcome) as one integer; outcome is twice the larger index's share."""
-    keys = np.empty(len(w), dtype=np.int64)
-    for start in range(0, len(w), BLOCK):
-        part = slice(start, start + BLOCK)
-        a, b = w[part], l[part]
+    keys = np.empty(len(winner), dtype=np.int64)
+    for part in blocks(len(winner)):
+        a, b = winner[part], loser[part]
         key = np.minimum(a, b).astype(np.int64, copy=False) << bits
         key |= np.maximum(a, b)
         key <<= 2
@@ -201,9 +245,3 @@ def _keys(w: IntArray, l: IntArray, bits: int, tie: NDArray[np.bool_] | None) ->
         key |= outcome if tie is None else np.where(tie[part], 1, outcome)
         keys[part] = key
     return keys
-
-
-def _run_starts(values: NDArray[np.int64]) -> NDArray[np.intp]:
-    if len(values) == 0:
-        return np.zeros(0, dtype=np.intp)
-    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])

@@ -28,10 +28,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from quietrank.errors import SolverError
 from quietrank.estimators.links import LOGISTIC, Link, U
-from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs
+from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs, blocks, scatter
 
 ACCURACY = 1e-8  # default distance to the true minimiser, Euclidean norm
-DENSE_ITEMS = 300  # up to here dense Cholesky is always the fastest
+DENSE_ITEMS = 60  # up to here dense Cholesky is the fastest
 SLOW_CG = 60  # conjugate gradients that need more steps than this make us look for a factorisation
 MAX_CG = 20_000
 MAX_NEWTON = 300
@@ -39,6 +39,7 @@ MAX_REFINE = 40
 DIGITS = 50  # decimal digits of extended precision: far below the 2^-106 that two float64 can hold
 LANCZOS = 20
 ZERO = Decimal(0)
+UNDERFLOW = 1e-270
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +111,11 @@ def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
     newton = _Newton(problem)
     mu = problem.ridge
     newton.run(accuracy * mu / 2)
-    certificate = newton.certificate()
+    certificate = newton.certificate(accuracy * mu)
     if not certificate <= accuracy * mu:
         mu = max(mu, newton.least_curvature() / 2)
         newton.run(accuracy * mu / 4)
-        certificate = newton.certificate()
+        certificate = newton.certificate(accuracy * mu)
     if not certificate <= accuracy * mu:
         certificate = newton.refine(accuracy * mu / 4)
     error = certificate / mu if mu > 0 else math.inf if certificate > 0 else 0.0
@@ -123,7 +124,7 @@ def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
             f"the fit is only certain to {error:.2g}, not to {accuracy:g} (gradient {certificate:.2g}, "
             f"least curvature {mu:.2g}): these votes hold the items together too weakly; give a larger ridge"
         )
-    return newton.solution(error)
+    return newton.solution(error, certificate)
 
 
 def solve_certified(problem: Problem, tolerance: float) -> Solution:
@@ -141,13 +142,11 @@ def solve_certified(problem: Problem, tolerance: float) -> Solution:
     newton = _Newton(problem)
     newton.run(tolerance / 2)
     theta = newton.theta + problem.shift
-    if (norm := certified_gradient_norm(problem, theta)) > tolerance:
+    if not (norm := certified_gradient_norm(problem, theta)) <= tolerance:
         norm = newton.refine(tolerance)
     if not norm <= tolerance:
-        raise SolverError(
-            f"tolerance {tolerance:g} is below what two float64 per score can hold: reached {norm:.2g}"
-        )
-    return newton.solution(norm / problem.ridge, keep_low=True)
+        raise SolverError(f"tolerance {tolerance:g} is below what two float64 per score can hold: reached {norm:.2g}")
+    return newton.solution(norm / problem.ridge, norm, keep_low=True)
 
 
 def require_minimiser(problem: Problem) -> None:
@@ -165,34 +164,28 @@ def require_minimiser(problem: Problem) -> None:
 def certified_gradient_norm(problem: Problem, theta: FloatArray, shift: FloatArray | None = None) -> float:
     """An upper bound of ‖∇f(theta + shift)‖₂ for the real sum of the two, shift being constant on components.
 
-    Per pair t = −aψ(x) + bψ(−x) with x = fl(θ_i − θ_j), |x − (θ_i − θ_j)| ≤ U|x|: link.grad_error bounds what
-    ψ loses by that and by its own evaluation, and a product and a difference add 2U(a|ψ(x)| + b|ψ(−x)|).
-    Summing k terms in any order loses at most kU/(1 − kU)·Σ|terms| (Higham, 4.2); node i sums its deg_i pair
-    terms, c_i, γ·shift_i and γθ_i, in which each product adds one more U. Factors 1.01 cover the second-order
-    terms and the rounding of the bound itself.
+    Per pair t = −aψ(x) + bψ(−x) with x = fl(θ_i − θ_j), |x − (θ_i − θ_j)| ≤ U|x|. With r = link.grad_error, ψ is
+    right to r·ψ, so t to (r + 2U)(aψ(x) + bψ(−x)), the 2U for a product and the difference. Summing k terms in
+    any order loses at most kU/(1 − kU)·Σ|terms| (Higham, Accuracy and Stability, 4.2); an item sums its pair
+    terms, c_i, γ·shift_i and γθ_i, each product being one more U. The factors 1.01 cover second-order terms and
+    the rounding of the bound itself, UNDERFLOW what is too small for float64 (weights up to 1e18).
     """
-    pairs, link = problem.pairs, problem.link
-    total, error, size = (np.zeros(pairs.n_items) for _ in range(3))
-    degree = np.bincount(pairs.i, minlength=pairs.n_items) + np.bincount(pairs.j, minlength=pairs.n_items)
-    for start in range(0, len(pairs.i), 8 * BLOCK):
-        part = slice(start, start + 8 * BLOCK)
-        i, j, a, b = pairs.i[part], pairs.j[part], pairs.wins_i[part], pairs.wins_j[part]
-        x = theta[i] - theta[j]
-        lost, won = a * link.grad(x), b * link.grad(-x)
-        slip = a * link.grad_error(x) + b * link.grad_error(-x) + 2 * U * (lost + won)
-        total += _at(i, won - lost, pairs.n_items) - _at(j, won - lost, pairs.n_items)
-        size += _at(i, won + lost, pairs.n_items) + _at(j, won + lost, pairs.n_items)
-        error += _at(i, slip, pairs.n_items) + _at(j, slip, pairs.n_items)
-    extra = [problem.ridge * theta]
-    extra += [] if problem.linear is None else [problem.linear]
-    extra += [] if shift is None else [problem.ridge * shift]
-    for term in extra:
-        total += term
-        size += np.abs(term)
-    blocks = len(pairs.i) // (8 * BLOCK) + 1  # partial sums are added once per block
-    error += 1.01 * U * (degree + 4 * blocks + 8) * size
-    n_terms = pairs.n_items
-    return float(np.linalg.norm(total) + 1.01 * np.linalg.norm(error)) * (1 + 2 * (n_terms + 10) * U)
+    pairs, link, n = problem.pairs, problem.link, problem.pairs.n_items
+    slope, size = np.empty(len(pairs.i)), np.empty(len(pairs.i))
+    for part in blocks(len(pairs.i)):
+        x = theta[pairs.i[part]] - theta[pairs.j[part]]
+        lost, won = pairs.wins_i[part] * link.grad(x), pairs.wins_j[part] * link.grad(-x)
+        np.subtract(won, lost, out=slope[part])
+        np.add(won, lost, out=size[part])
+    total = _row_sums(pairs, slope) - scatter(pairs.j, slope, n)
+    sizes = _row_sums(pairs, size) + scatter(pairs.j, size, n)
+    for term in (problem.ridge * theta, problem.linear, None if shift is None else problem.ridge * shift):
+        if term is not None:
+            total, sizes = total + term, sizes + np.abs(term)
+    terms = np.diff(pairs.rows) + np.bincount(pairs.j, minlength=n) + 8
+    error = (link.grad_error(float(np.ptp(theta))) + 1.01 * U * (terms + 2)) * sizes
+    bound = _norm(total) + 1.01 * _norm(error)
+    return bound * (1 + 4 * (n + 10) * U) + UNDERFLOW
 
 
 def decimal_gradient(problem: Problem, high: FloatArray, low: FloatArray) -> tuple[FloatArray, float]:
@@ -231,21 +224,31 @@ class _Newton:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.hessian = Hessian(problem)
-        self.constant = problem.ridge * problem.shift + (0.0 if problem.linear is None else problem.linear)
+        parts = problem.ridge * problem.shift, np.zeros(1) if problem.linear is None else problem.linear
+        self.constant, self.sizes = parts[0] + parts[1], np.abs(parts[0]) + np.abs(parts[1])
         self.theta = np.zeros(problem.pairs.n_items)
-        self.low = np.zeros(problem.pairs.n_items)
         self.extended: tuple[FloatArray, FloatArray] | None = None
         self.gradient = self.evaluate(self.theta)
 
     def evaluate(self, theta: FloatArray) -> FloatArray:
         return self.hessian.evaluate(theta) + self.problem.ridge * theta + self.constant
 
-    def certificate(self) -> float:
-        return certified_gradient_norm(self.problem, self.theta, self.problem.shift)
+    def certificate(self, enough: float) -> float:
+        """A certified bound of the gradient norm at theta + shift; the first that is `enough`, or the sharp one.
+
+        The quick one is ‖gradient‖ plus the error bound of certified_gradient_norm with ψ ≤ κ1 for every term;
+        r is doubled because aσ(−x) is evaluated as a·e^−x·σ(x), two factors that each err.
+        """
+        problem, pairs = self.problem, self.problem.pairs
+        sizes = problem.link.kappa1 * self.hessian.exposure + np.abs(problem.ridge * self.theta) + self.sizes
+        relative = 2 * problem.link.grad_error(float(np.ptp(self.theta))) + 1.01 * U * (self.hessian.terms + 12)
+        quick = _norm(self.gradient) + 1.01 * _norm(relative * sizes)
+        quick = quick * (1 + 4 * (pairs.n_items + 10) * U) + UNDERFLOW
+        return quick if quick <= enough else certified_gradient_norm(problem, self.theta, problem.shift)
 
     def run(self, target: float) -> None:
         """Step until ‖gradient‖ ≤ target or rounding stops all progress."""
-        first = norm = float(np.linalg.norm(self.gradient))
+        first = norm = _norm(self.gradient)
         stalled = 0
         for _ in range(MAX_NEWTON):
             if norm <= target or stalled >= 3:
@@ -254,7 +257,7 @@ class _Newton:
             forcing = max(min(0.1, math.sqrt(norm / first)), 0.3 * target / norm)
             direction = self.hessian.solve(-self.gradient, forcing)
             self.step(direction)
-            before, norm = norm, float(np.linalg.norm(self.gradient))
+            before, norm = norm, _norm(self.gradient)
             stalled = stalled + 1 if norm > 0.7 * before and norm < 1e-9 * (1 + first) else 0
 
     def step(self, direction: FloatArray) -> None:
@@ -262,12 +265,12 @@ class _Newton:
 
         A step is taken where the slope has lost at least a tenth of its size and has not turned uphill.
         """
-        slope = abs(float(self.gradient @ direction))
+        slope = abs(_dot(self.gradient, direction))
         alpha, low, high = 1.0, 0.0, math.inf
         for _ in range(60):
             theta = self.theta + alpha * direction
             gradient = self.evaluate(theta)
-            ahead = float(gradient @ direction)
+            ahead = _dot(gradient, direction)
             if -0.9 * slope <= ahead <= 0.1 * slope:
                 break
             if ahead > 0:
@@ -298,18 +301,17 @@ class _Newton:
             high, low = _add(high, low, step - means / ridge if ridge > 0 else step)
         return best
 
-    def solution(self, error: float, keep_low: bool = False) -> Solution:
+    def solution(self, error: float, certificate: float, keep_low: bool = False) -> Solution:
         problem, shift = self.problem, self.problem.shift
         theta, low, scores = self.theta + shift, None, self.theta + (shift - shift.mean())
         if self.extended is not None:
             theta, low = self.extended
             scores = (theta - shift) + low + (shift - shift.mean())
-        if keep_low and low is not None:
-            norm = decimal_gradient(problem, theta, low)[1]
-        else:
-            norm, low = certified_gradient_norm(problem, theta), None
+            low = low if keep_low else None
+        if low is None and (self.extended is not None or shift.any()):
+            certificate = certified_gradient_norm(problem, theta)  # the certificate was for an unrounded sum
         scores = scores - scores.mean()
-        return Solution(problem, theta, scores, norm, error, True, problem.components, low)
+        return Solution(problem, theta, scores, certificate, error, True, problem.components, low)
 
 
 class Hessian:
@@ -323,11 +325,11 @@ class Hessian:
     def __init__(self, problem: Problem) -> None:
         pairs, n = problem.pairs, problem.pairs.n_items
         self.problem, self.n = problem, n
-        self.counts = pairs.counts
-        row = np.concatenate([[0], np.cumsum(np.bincount(pairs.i, minlength=n))]).astype(np.int32)
-        self.slope = csr_array((np.zeros(len(pairs.i)), pairs.j, row), shape=(n, n))
-        self.weight = csr_array((np.zeros(len(pairs.i)), pairs.j, row), shape=(n, n))
-        self.slope_t, self.weight_t = self.slope.T, self.weight.T
+        self.slope = csr_array((np.empty(len(pairs.i)), pairs.j, pairs.rows), shape=(n, n))
+        self.weight = csr_array((np.empty(len(pairs.i)), pairs.j, pairs.rows), shape=(n, n))
+        self.slope_t, self.weight_t = self.slope.T, self.weight.T  # views on the same numbers
+        self.buffers = np.empty((2, BLOCK))
+        self.terms = np.diff(pairs.rows) + np.bincount(pairs.j, minlength=n)  # pairs per item
         self.ones = np.ones(n)
         self.method = "dense" if n <= DENSE_ITEMS else "cg"
         self.factor: Factor | None = None
@@ -336,12 +338,13 @@ class Hessian:
         """The pair part of the gradient; remembers the weights h."""
         pairs, link = self.problem.pairs, self.problem.link
         slope, weight = self.slope.data, self.weight.data
-        for start in range(0, len(slope), BLOCK):
-            part = slice(start, start + BLOCK)
-            x = theta[pairs.i[part]] - theta[pairs.j[part]]
+        for part in blocks(len(slope)):
             a, b = pairs.wins_i[part], pairs.wins_j[part]
+            x = np.take(theta, pairs.i[part], out=self.buffers[0][: len(a)], mode="clip")
+            y = np.take(theta, pairs.j[part], out=self.buffers[1][: len(a)], mode="clip")
+            x -= y
             if link is LOGISTIC:
-                _logistic_terms(x, a, b, self.counts[part], slope[part], weight[part])
+                _logistic_terms(x, y, a, b, slope[part], weight[part])
             else:
                 slope[part] = b * link.grad(-x) - a * link.grad(x)
                 weight[part] = a * link.curvature(x) + b * link.curvature(-x)
@@ -349,6 +352,11 @@ class Hessian:
         self.diagonal = self.weight @ self.ones + self.weight_t @ self.ones + self.problem.ridge
         gradient: FloatArray = self.slope @ self.ones - self.slope_t @ self.ones
         return gradient
+
+    @cached_property
+    def exposure(self) -> FloatArray:
+        """Votes per item."""
+        return self.problem.pairs.exposure
 
     def apply(self, x: FloatArray) -> FloatArray:
         y: FloatArray = self.diagonal * x
@@ -375,9 +383,7 @@ class Hessian:
     def least_curvature(self) -> float:
         if self.n - 1 - int(self.problem.components.max(initial=0)) <= 0:
             return math.inf  # no pair at all: nothing but component shifts
-        operator = LinearOperator(
-            (self.n, self.n), matvec=lambda v: self.solve(v.ravel(), 1e-6), dtype=np.float64
-        )
+        operator = LinearOperator((self.n, self.n), matvec=lambda v: self.solve(v.ravel(), 1e-6), dtype=np.float64)
         start = np.cos(np.arange(self.n, dtype=np.float64) ** 2)  # fixed and generic
         start -= _component_means(start, self.problem.components)
         if self.n <= 2 * LANCZOS:
@@ -385,9 +391,7 @@ class Hessian:
             largest = float(np.linalg.eigvalsh((inverse + inverse.T) / 2)[-1])
         else:
             largest = float(
-                eigsh(operator, k=1, which="LA", v0=start, ncv=LANCZOS, tol=0.05, return_eigenvectors=False)[
-                    0
-                ]
+                eigsh(operator, k=1, which="LA", v0=start, ncv=LANCZOS, tol=0.05, return_eigenvectors=False)[0]
             )
         return 1 / largest if largest > 0 else 0.0
 
@@ -433,8 +437,8 @@ class DenseFactor:
 
     def inverse_diagonal(self) -> FloatArray:
         """diag of the inverse of the factorised matrix."""
-        inverse = linalg.lapack.dpotri(self.cholesky)[0]
-        return np.array(inverse.diagonal())
+        inverse: FloatArray = linalg.lapack.dpotri(self.cholesky)[0]
+        return inverse.diagonal()
 
 
 class BandedFactor:
@@ -463,9 +467,7 @@ class SparseFactor:
     def __init__(self, hessian: Hessian) -> None:
         upper = hessian.weight
         matrix = csc_array(diags_array(_grounded(hessian)) - upper - upper.T)
-        self.lu = splu(
-            matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
+        self.lu = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
     def solve(self, right: FloatArray) -> FloatArray:
         x: FloatArray = self.lu.solve(right)
@@ -491,9 +493,7 @@ def _banded_cholesky(matrix: FloatArray) -> FloatArray:
     return factor
 
 
-def _cholesky(
-    matrix: FloatArray, diagonal: FloatArray, factor: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
+def _cholesky(matrix: FloatArray, diagonal: FloatArray, factor: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Factorise; where rounding has made the matrix indefinite, raise its diagonal (a view) a little.
 
     A raised factor still gives a descent direction, and the next Newton step corrects for it.
@@ -534,43 +534,55 @@ def _conjugate_gradients(hessian: Hessian, right: FloatArray, relative: float) -
     inverse = 1 / np.where(hessian.diagonal > 0, hessian.diagonal, 1.0)
     x, r = np.zeros_like(right), right.copy()
     z = inverse * r
-    p, rz = z.copy(), float(r @ z)
-    stop = relative * float(np.linalg.norm(right))
+    p, rz = z.copy(), _dot(r, z)
+    stop = relative * _norm(right)
     for step in range(MAX_CG):
-        if float(np.linalg.norm(r)) <= stop:
+        if _norm(r) <= stop:
             return x, step
         q = hessian.apply(p)
-        curvature = float(p @ q)
+        curvature = _dot(p, q)
         if not curvature > 0:  # rounding: the direction so far is all there is to have
             return x, step
         alpha = rz / curvature
         x += alpha * p
         r -= alpha * q
         z = inverse * r
-        rz, before = float(r @ z), rz
+        rz, before = _dot(r, z), rz
         p *= rz / before
         p += z
     return x, MAX_CG
 
 
 def _logistic_terms(
-    x: FloatArray, a: FloatArray, b: FloatArray, m: FloatArray, slope: FloatArray, weight: FloatArray
+    x: FloatArray, q: FloatArray, a: FloatArray, b: FloatArray, slope: FloatArray, weight: FloatArray
 ) -> None:
-    """slope = bσ(x) − aσ(−x) and weight = (a + b)σ(x)σ(−x), in place; σ(−x) = e^−x σ(x)."""
+    """slope = bσ(x) − aσ(−x) and weight = (a + b)σ(x)σ(−x), in place; q = σ(x), σ(−x) = e^−x σ(x)."""
     np.clip(x, -700.0, 700.0, out=x)  # e^700 is finite, and σ(−700) < 1e-303 is as good as any smaller number
     np.negative(x, out=x)
     e = np.exp(x, out=x)
-    q = 1.0 / (1.0 + e)
+    np.add(e, 1.0, out=q)
+    np.reciprocal(q, out=q)
     np.multiply(a, e, out=slope)
     np.subtract(b, slope, out=slope)
     slope *= q
-    e *= q
-    e *= q
-    np.multiply(m, e, out=weight)
+    np.add(a, b, out=weight)
+    weight *= q
+    weight *= q
+    weight *= e
 
 
-def _at(index: IndexArray, values: FloatArray, n: int) -> FloatArray:
-    return np.bincount(index, weights=values, minlength=n)
+def _row_sums(pairs: Pairs, values: FloatArray) -> FloatArray:
+    sums: FloatArray = csr_array((values, pairs.j, pairs.rows), shape=(pairs.n_items,) * 2) @ np.ones(pairs.n_items)
+    return sums
+
+
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    # not a @ b: BLAS starts its threads for long vectors, and on a busy machine waits for them far too long
+    return float(np.einsum("i,i->", a, b))
+
+
+def _norm(a: FloatArray) -> float:
+    return math.sqrt(_dot(a, a))
 
 
 def _component_means(values: FloatArray, labels: IndexArray) -> FloatArray:

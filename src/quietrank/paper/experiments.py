@@ -1,0 +1,311 @@
+"""The number of an experiment in, its cells out; a cell, a repetition and a seed in, one value per curve point out.
+
+A cell is one set-up (n, p, m or a survey) with all its ε. Within a repetition all methods see the same votes, and
+counts and net wins the same noise, so that differences between curves are differences between methods.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from math import inf, sqrt
+
+import numpy as np
+
+from quietrank.errors import QuietrankError
+from quietrank.paper import attack, metrics, phase
+from quietrank.paper.data import (
+    Duels,
+    Floats,
+    graph_duels,
+    people_duels,
+    strengths,
+    survey,
+    top_size,
+    win_probabilities,
+)
+from quietrank.paper.methods import (
+    edge_ridge,
+    ergodicity,
+    one_shot_scale,
+    perturbed_mle,
+    score_estimate,
+    stationary,
+    transition_matrix,
+    zonotope_noise,
+)
+
+VERSION = 1  # raise it when a repetition's values change: stored parts of older versions are then ignored
+PER_PERSON = 5  # L in experiments 5 to 7
+FIGURES = ("1", "2", "3", "4", "5", "6", "7", "8", "phase", "attack")
+SOME_EPSILONS = (0.5, 1.0, 2.5, inf)
+MANY_EPSILONS = (0.2, 0.25, 1 / 3, 0.5, 1.0, 1.5, 2.0, 2.5, 5.0, inf)
+
+# Repetitions: 1, 2 and 4 as published (the `runs` of the reference file), 8 as published; 3 and 5 to 7 ours.
+REPETITIONS = {
+    "1": 120, "2": 120, "3": 120, "4": 45, "5": 400, "6": 400, "7": 400, "8": 1000, "phase": 200, "attack": 4000,
+}  # fmt: skip
+QUICK = {
+    "1": 6, "2": 6, "3": 4, "4": 4, "5": 12, "6": 12, "7": 12, "8": 60, "phase": 12, "attack": 100,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of one curve."""
+
+    method: str
+    metric: str
+    epsilon: float
+    data: str = ""
+
+
+Values = dict[Point, float]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set-up; `cost` is a guess of the seconds one repetition takes, for the progress bar and the chunks."""
+
+    experiment: str
+    n: int
+    epsilons: tuple[float, ...]
+    p: float | None = None
+    m: int | None = None
+    data: str = ""
+    cost: float = field(default=0.01, compare=False)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What seeds a repetition, with its number: nothing that depends on which other cells are run."""
+        p = round(1e6 * (self.p or 0))
+        return (FIGURES.index(self.experiment), self.n, p, self.m or 0, sum(self.data.encode()))
+
+    @property
+    def name(self) -> str:
+        parts = [f"n{self.n}", *([f"p{self.p:g}"] if self.p else []), *([f"m{self.m}"] if self.m else [])]
+        return "-".join([*parts, *([self.data] if self.data else [])])
+
+    def fingerprint(self, seed: int) -> str:
+        """Changes with everything that a repetition's values depend on."""
+        settings = asdict(replace(self, cost=0.0)) | {"seed": seed, "version": VERSION}
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def chunk(self) -> int:
+        """Repetitions that are computed and stored together: about two seconds' worth."""
+        return max(1, round(2.0 / self.cost))
+
+
+def cells(experiment: str, quick: bool = False) -> list[Cell]:
+    """The cells of an experiment; `quick` keeps a few of them."""
+    if experiment not in FIGURES:
+        raise QuietrankError(f"no figure {experiment!r}; choose one of {', '.join(FIGURES)} or all")
+    every = _CELLS[experiment]()
+    return _few(experiment, every) if quick else every
+
+
+def _edge(experiment: str, n: int, p: float, epsilons: tuple[float, ...]) -> Cell:
+    return Cell(experiment, n, epsilons, p=p, cost=len(epsilons) * (0.03 + 2e-7 * n * n))
+
+
+def _person(experiment: str, n: int, m: int, epsilons: tuple[float, ...]) -> Cell:
+    return Cell(experiment, n, epsilons, m=m, cost=len(epsilons) * 0.007)
+
+
+def _cells_4() -> list[Cell]:
+    epsilons = {n: (0.1, 2.0, inf) for n in (150, 250, 350, 450, 550, 650)} | {350: (0.1, 0.5, 1.0, 2.0, 5.0, inf)}
+    return [_edge("4", n, 1.0, epsilons[n]) for n in epsilons]
+
+
+def _cells_8() -> list[Cell]:
+    epsilons = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
+    real = [survey(name) for name in ("cems", "immigration")]
+    return [Cell("8", s.duels.n, epsilons, m=s.people, data=s.name, cost=0.006) for s in real]
+
+
+def _cells_phase() -> list[Cell]:
+    edge = [Cell("phase", n, (e,), p=1.0, cost=9e-8 * n * n * 10) for n in (250, 500, 1000) for e in (0.3, 1.0, 4.0)]
+    sizes = ((16, 1000), (32, 4000), (64, 16000))
+    person = [Cell("phase", n, (e,), m=m, cost=1e-6 * m * 5) for n, m in sizes for e in (0.3, 1.0, 4.0)]
+    return edge + person
+
+
+def _cells_attack() -> list[Cell]:
+    return [Cell("attack", attack.ITEMS, attack.EPSILONS, p=1.0, cost=0.06)]
+
+
+_CELLS: dict[str, Callable[[], list[Cell]]] = {
+    "1": lambda: [_edge("1", n, 1.0, SOME_EPSILONS) for n in range(100, 701, 75)],
+    "2": lambda: [_edge("2", 300, round(0.1 + 0.075 * i, 3), SOME_EPSILONS) for i in range(13)],
+    "3": lambda: [_edge("3", 300, p, MANY_EPSILONS) for p in (0.25, 0.5, 0.75, 1.0)],
+    "4": _cells_4,
+    "5": lambda: [_person("5", n, 1000, SOME_EPSILONS) for n in range(12, 33, 4)],
+    "6": lambda: [_person("6", 16, m, SOME_EPSILONS) for m in (250, 500, 750, 1000, 1500, 2000)],
+    "7": lambda: [_person("7", 16, m, (0.25, 1.0, 2.0, 4.0, 8.0, 10.0)) for m in (250, 500, 1000, 2000)],
+    "8": _cells_8,
+    "phase": _cells_phase,
+    "attack": _cells_attack,
+}
+
+
+def _few(experiment: str, every: list[Cell]) -> list[Cell]:
+    keep: dict[str, Callable[[Cell], bool]] = {
+        "1": lambda c: c.n in (100, 250, 400),
+        "2": lambda c: c.p in (0.1, 0.25, 0.55, 1.0),
+        "4": lambda c: c.n in (150, 350),
+        "5": lambda c: c.n in (12, 20, 32),
+        "6": lambda c: c.m in (250, 1000, 2000),
+        "phase": lambda c: c.n in (16, 32, 250, 500),
+    }
+    return [cell for cell in every if keep.get(experiment, lambda _: True)(cell)]
+
+
+def repeat(cell: Cell, repetition: int, seed: int) -> Values:
+    """All values of one repetition: a function of the cell, the repetition's number and the seed alone."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(*cell.key, repetition)))
+    return _RUN[cell.experiment](cell, rng, seed)
+
+
+def fixed_strengths(n: int, seed: int) -> Floats:
+    """θ of experiments 1 to 4: one draw per n, kept over repetitions and experiments."""
+    return strengths(n, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(len(FIGURES), n))))
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What an estimate is measured against."""
+
+    theta: Floats
+    k: int
+    coin: Floats
+
+    def of_scores(self, method: str, epsilon: float, scores: Floats) -> Values:
+        return {
+            Point(method, "log_rel_l2", epsilon): metrics.log_rel_l2(scores, self.theta),
+            Point(method, "log_rel_linf", epsilon): metrics.log_rel_linf(scores, self.theta),
+        }
+
+    def of_order(self, method: str, epsilon: float, values: Floats) -> Values:
+        return {Point(method, "topk_error", epsilon): metrics.topk_error(values, self.k, self.coin)}
+
+
+def _run_edge(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
+    n, p = cell.n, cell.p or 1.0
+    truth = Truth(fixed_strengths(n, seed), top_size(n), rng.random(n))
+    duels = graph_duels(win_probabilities(truth.theta), p, rng)
+    values: Values = {}
+    start = None
+    for epsilon in sorted(cell.epsilons, reverse=True):  # from little noise to much: the last fit is a good start
+        gamma, unit = edge_ridge(n, p), rng.laplace(size=n)
+        start = perturbed_mle(duels, rng.laplace(scale=8 / epsilon, size=n), gamma, start)
+        values |= truth.of_scores("perturbed_mle", epsilon, start)
+        values |= truth.of_order("perturbed_mle", epsilon, start)
+        values |= truth.of_order("noisy_counts", epsilon, duels.win_counts + unit * 2 / epsilon)
+        values |= _ours(duels, truth, epsilon, unit, 2 / epsilon)
+    return values
+
+
+def _ours(duels: Duels, truth: Truth, epsilon: float, unit: Floats, scale: float) -> Values:
+    """Scores from noisy net wins; under a uniform design they are in the order of the noisy net wins themselves."""
+    noisy = duels.net_wins + unit * scale
+    values = truth.of_scores("ours", epsilon, score_estimate(duels, noisy, scale))
+    return values | truth.of_order("ours", epsilon, noisy)
+
+
+def _run_one_shot(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
+    """Experiment 4: the edge methods and the one-shot method on the same votes."""
+    n, p = cell.n, cell.p or 1.0
+    state = rng.bit_generator.state
+    values = _run_edge(cell, rng, seed)
+    rng.bit_generator.state = state  # the same votes again
+    truth = Truth(fixed_strengths(n, seed), top_size(n), rng.random(n))
+    chain = transition_matrix(graph_duels(win_probabilities(truth.theta), p, rng), p)
+    scores, rho = stationary(chain), ergodicity(chain)
+    noise = rng.spawn(1)[0].laplace(size=(len(cell.epsilons), n))
+    for epsilon, unit in zip(cell.epsilons, noise, strict=True):
+        scale = one_shot_scale(n, truth.k, p, rho, epsilon)
+        values |= truth.of_order("one_shot", epsilon, unit if scale == inf else scores + scale * unit)
+    return values
+
+
+def _run_person(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
+    n, limit = cell.n, PER_PERSON
+    theta = strengths(n, rng)
+    truth = Truth(theta, top_size(n), rng.random(n))
+    duels = people_duels(win_probabilities(theta), cell.m or 0, limit, rng)
+    values: Values = {}
+    for epsilon in cell.epsilons:
+        unit = rng.laplace(size=n)
+        scores = perturbed_mle(duels, rng.laplace(scale=8 * limit / epsilon, size=n), 2 * limit / epsilon)
+        values |= truth.of_scores("perturbed_mle", epsilon, scores)
+        values |= truth.of_order("perturbed_mle", epsilon, scores)
+        # Laplace(L/ε) as published; changing a person moves L1 2L, so this is ε-DP only for 2ε. Then the right one.
+        values |= truth.of_order("noisy_counts", epsilon, duels.win_counts + unit * limit / epsilon)
+        values |= truth.of_order("noisy_counts_right", epsilon, duels.win_counts + unit * 2 * limit / epsilon)
+        values |= _ours(duels, truth, epsilon, unit, 2 * limit / epsilon)
+    return values
+
+
+def _run_survey(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
+    real = survey(cell.data)
+    n, limit, duels = cell.n, real.per_person, real.duels
+    coin, plain = rng.random(n), perturbed_mle(duels, np.zeros(n), 0.0)
+    values: Values = {}
+    for epsilon in cell.epsilons:
+        unit, w = rng.laplace(size=n), rng.laplace(scale=8 * limit / epsilon, size=n)
+        private = {
+            "perturbed_mle": (perturbed_mle(duels, w, 2 * limit / epsilon), plain),
+            "noisy_counts": (duels.win_counts + unit * limit / epsilon, duels.win_counts),
+            "noisy_counts_right": (duels.win_counts + unit * 2 * limit / epsilon, duels.win_counts),
+            "ours": (duels.net_wins + unit * 2 * limit / epsilon, duels.net_wins),
+            "ours_zonotope": (duels.net_wins + zonotope_noise(n, epsilon, rng), duels.net_wins),
+        }
+        for method, (noisy, exact) in private.items():
+            values[Point(method, "rank_difference", epsilon)] = metrics.rank_difference(noisy, exact, coin)
+    return values
+
+
+def _run_phase(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
+    (epsilon,) = cell.epsilons
+    setting = phase.Setting(cell.n, epsilon, cell.p, cell.m)
+    return {
+        Point("ours", "recovered", epsilon, data=f"gap {gap:g}"): phase.recovered(setting, gap, rng)
+        for gap in phase.GAPS
+    }
+
+
+def _run_attack(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
+    theta = fixed_strengths(cell.n, seed)
+    duels = graph_duels(win_probabilities(theta), 1.0, rng)
+    values: Values = {}
+    for epsilon in cell.epsilons:
+        unit = rng.laplace(size=cell.n)
+        ours = score_estimate(duels, duels.net_wins + unit * 2 / epsilon, 2 / epsilon)
+        mle = perturbed_mle(duels, rng.laplace(scale=8 / epsilon, size=cell.n), edge_ridge(cell.n, 1.0))
+        plain = score_estimate(duels, duels.net_wins, 0.0)
+        for method, scores in {"ours": ours, "perturbed_mle": mle, "non_private": plain}.items():
+            values[Point(method, "attack", epsilon)] = attack.attack(duels, theta, scores)
+            values[Point(method, "bound", epsilon)] = attack.bound(theta, scores, epsilon)
+            values[Point(method, "excess", epsilon)] = (
+                values[Point(method, "attack", epsilon)] - values[Point(method, "bound", epsilon)]
+            )
+    return values
+
+
+_RUN: dict[str, Callable[[Cell, np.random.Generator, int], Values]] = {
+    **dict.fromkeys("123", _run_edge),
+    "4": _run_one_shot,
+    **dict.fromkeys("567", _run_person),
+    "8": _run_survey,
+    "phase": _run_phase,
+    "attack": _run_attack,
+}
+
+
+def mean_and_error(values: Floats) -> tuple[float, float]:
+    """Mean and standard error; the latter is nan for a single repetition."""
+    error = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else float("nan")
+    return float(values.mean()), error

@@ -1,0 +1,43 @@
+"""An estimate and the truth in; one number that says how far apart they are, out."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank.paper.data import Floats
+
+
+def log_rel_l2(estimate: Floats, theta: Floats) -> float:
+    """ln(‖θ̂ − θ‖₂/‖θ‖₂)."""
+    return log(float(np.linalg.norm(estimate - theta)) / float(np.linalg.norm(theta)))
+
+
+def log_rel_linf(estimate: Floats, theta: Floats) -> float:
+    """ln(‖θ̂ − θ‖∞/‖θ‖∞)."""
+    return log(float(np.abs(estimate - theta).max()) / float(np.abs(theta).max()))
+
+
+def top(values: Floats, k: int, coin: Floats) -> NDArray[np.intp]:
+    """The k largest; where values are equal the coin decides, not the position (the true top k come first)."""
+    return np.lexsort((coin, values))[-k:]
+
+
+def topk_error(values: Floats, k: int, coin: Floats) -> float:
+    """1 − |Ŝ_k ∩ S_k|/k; the true top k are the first k items."""
+    return 1.0 - float(np.count_nonzero(top(values, k, coin) < k)) / k
+
+
+def ranks(values: Floats, coin: Floats) -> NDArray[np.intp]:
+    """0 for the largest."""
+    order = np.lexsort((coin, values))[::-1]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def rank_difference(values: Floats, reference: Floats, coin: Floats) -> float:
+    """Mean absolute difference in rank; ties in both are broken by the same coin."""
+    return float(np.abs(ranks(values, coin) - ranks(reference, coin)).mean())

@@ -1,0 +1,80 @@
+"""What several tests need: small sets of votes, and ways to write them down."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+
+from quietrank.items import Items
+from quietrank.privacy import Privacy
+from quietrank.sensitivity import vote_weight
+from quietrank.tally import Tally
+from quietrank.votes import Votes, read_votes
+
+ITEMS = ("a", "b c", "ç", "Ω")
+COLUMNS = ("person", "item_a", "item_b", "outcome")
+Vote = tuple[str, str, str, str]
+
+PRIVACIES = [
+    Privacy(1.0, unit, neighbours=neighbours, design=design, max_per_person=3 if unit == "person" else None)
+    for unit in ("comparison", "person")
+    for neighbours, design in (
+        ("replace", "private"),
+        ("replace", "uniform"),
+        ("add-remove", "private"),
+        ("add-remove", "uniform"),
+        ("outcome", "public"),
+    )
+]
+
+
+def privacy_id(privacy: Privacy) -> str:
+    return f"{privacy.unit}-{privacy.neighbours}-{privacy.design}"
+
+
+def vote_lists(max_size: int = 30) -> st.SearchStrategy[list[Vote]]:
+    """Votes of a few people on four items, ties among them."""
+    pair = st.permutations(ITEMS).map(lambda order: (order[0], order[1]))
+    vote = st.tuples(st.sampled_from(["p1", "p 2", "pé"]), pair, st.sampled_from(["a", "b", "tie"]))
+    return st.lists(vote.map(lambda v: (v[0], *v[1], v[2])), min_size=1, max_size=max_size)
+
+
+def write_csv(path: Path, votes: Sequence[Sequence[str]], columns: Sequence[str] = COLUMNS) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([columns, *votes])
+    return path
+
+
+def write_json_lines(path: Path, votes: Sequence[Vote]) -> Path:
+    path.write_text("".join(json.dumps(dict(zip(COLUMNS, vote, strict=True))) + "\n" for vote in votes))
+    return path
+
+
+def columns_of(votes: Sequence[Vote]) -> dict[str, list[str]]:
+    return {name: [vote[k] for vote in votes] for k, name in enumerate(COLUMNS)}
+
+
+def from_arrow(votes: Sequence[Vote], items: Sequence[str] = ITEMS, **options: bool) -> Votes:
+    import pyarrow as pa
+
+    schema = pa.schema([(name, pa.string()) for name in COLUMNS])
+    return read_votes(pa.table(columns_of(votes), schema=schema), items=items, **options)  # type: ignore[arg-type]
+
+
+def make_tally(wins: Sequence[int], losses: Sequence[int], privacy: Privacy) -> Tally:
+    """A tally of whole votes, without a file behind it."""
+    weight = vote_weight(privacy)
+    from fractions import Fraction
+
+    return Tally(
+        items=Items(tuple(f"item {k}" for k in range(len(wins)))),
+        wins=np.array(wins, dtype=np.int64) * 2 * weight,
+        losses=np.array(losses, dtype=np.int64) * 2 * weight,
+        step=Fraction(1, 2 * weight),
+        rows=sum(wins),
+    )

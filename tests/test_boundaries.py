@@ -1,0 +1,106 @@
+"""The boundaries of the design, kept by reading the imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import quietrank
+
+ROOT = Path(quietrank.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+
+RAW_ROWS = {"files", "votes", "check", "bounding", "tally"}
+"""the only modules that see votes"""
+CONFIDENTIAL = RAW_ROWS | {"mechanism", "perturbed"}
+"""what may touch a Tally"""
+ORCHESTRA = {"pipeline", "cli", "demo", "__init__"}
+"""what puts both sides together, without looking inside"""
+SEEDED = {"simulate", "plan", "uncertainty"}
+"""where pseudo-random numbers are allowed, besides paper/"""
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Every module this file imports, also inside functions, except for type checking."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+IMPORTS = {name: set(_imports(path)) for name, path in MODULES.items()}
+
+
+def _users_of(*targets: str) -> set[str]:
+    return {name for name, found in IMPORTS.items() if any(f"quietrank.{target}" in found for target in targets)}
+
+
+def test_the_reader_finds_imports() -> None:
+    """This test can fail: the imports it is about are seen."""
+    assert "mechanism" in _users_of("tally")
+    assert "quietrank.noise" in IMPORTS["mechanism"]
+    assert len(MODULES) > 15
+
+
+def test_only_the_confidential_side_reads_rows() -> None:
+    """Raw rows are opened and queried by the five row modules; others only hand Votes on."""
+    assert _users_of("files", "bounding", "check") <= RAW_ROWS | {"cli"}
+    engines = {name for name, found in IMPORTS.items() if {"ibis", "duckdb"} & {m.partition(".")[0] for m in found}}
+    assert engines <= RAW_ROWS
+
+
+def test_only_the_mechanisms_cross_the_line() -> None:
+    """A Tally is seen by the mechanisms, and by the pipeline that hands it to them."""
+    assert _users_of("tally") <= CONFIDENTIAL | {"pipeline"}
+
+
+def test_only_mechanisms_draw_noise() -> None:
+    """noise.py is the one place that draws, and the mechanisms are the ones to ask it."""
+    assert _users_of("noise") <= {"mechanism", "perturbed"}
+    assert {name for name, found in IMPORTS.items() if any("opendp" in module for module in found)} == {"noise"}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.partition(".")[0] in ("estimators", "render")])
+def test_estimators_and_rendering_see_no_votes(name: str) -> None:
+    """Afterwards is post-processing: a NoisyTally or a Release, nothing from the confidential side."""
+    forbidden = {f"quietrank.{module}" for module in CONFIDENTIAL | ORCHESTRA}
+    assert not IMPORTS[name] & forbidden
+
+
+def test_seeds_stay_away_from_releases() -> None:
+    """No pseudo-random generator outside simulation, planning, resampling and the paper's experiments."""
+    for name, path in MODULES.items():
+        source = path.read_text(encoding="utf-8")
+        seeded = "default_rng" in source or "np.random" in source or "import random" in source
+        assert not seeded or name in SEEDED or name == "cli" or name.startswith("paper"), name
+    assert "default_rng" not in Path(MODULES["mechanism"]).read_text()
+
+
+def test_the_command_line_seeds_only_simulations() -> None:
+    """In cli.py the generator appears in `simulate` and nowhere else."""
+    tree = ast.parse(MODULES["cli"].read_text(encoding="utf-8"))
+    users = {f.name for f in tree.body if isinstance(f, ast.FunctionDef) and "default_rng" in ast.unparse(f)}
+    assert users == {"simulate"}
+
+
+def test_planning_sees_no_votes() -> None:
+    """plan.py, once there is one, imports nothing that could read votes."""
+    forbidden = {f"quietrank.{module}" for module in CONFIDENTIAL}
+    assert not IMPORTS.get("plan", set()) & forbidden

@@ -1,0 +1,81 @@
+"""Checking: bad rows are counted, shown and refused, or dropped one by one when told so."""
+
+from __future__ import annotations
+
+import pytest
+
+from quietrank import check
+from quietrank.errors import VotesError
+from quietrank.privacy import Privacy
+from quietrank.tally import tally_pairs, tally_votes
+from tests.helpers import Vote, from_arrow
+
+EACH_VOTE = Privacy(1, "comparison")
+EACH_PERSON = Privacy(1, "person", max_per_person=2)
+GOOD: list[Vote] = [("p1", "a", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "a", "Ω", "b")]
+BAD: dict[str, Vote] = {
+    "missing item": ("p1", "", "a", "a"),
+    "undeclared item": ("p1", "a", "nobody's item", "a"),
+    "item against itself": ("p1", "a", "a", "a"),
+    "unknown outcome": ("p1", "a", "ç", "?"),
+    "missing person": ("", "a", "ç", "a"),
+}
+
+
+@pytest.mark.parametrize("count", [tally_votes, tally_pairs])
+@pytest.mark.parametrize("flaw", BAD)
+def test_every_flaw_is_refused_with_its_row(flaw: str, count) -> None:  # type: ignore[no-untyped-def]
+    """The message says what is wrong, in how many rows, where, and what to do."""
+    votes = from_arrow([*GOOD, BAD[flaw], *GOOD, BAD[flaw]])
+    with pytest.raises(VotesError) as refused:
+        count(votes, EACH_PERSON)
+    message = str(refused.value)
+    assert f"{check.FLAWS[flaw]}: 2 rows" in message
+    assert "row 4: " in message
+    assert "--skip-invalid" in message
+
+
+@pytest.mark.parametrize("flaw", BAD)
+def test_skipping_drops_exactly_the_bad_rows(flaw: str) -> None:
+    """With `skip_invalid` the tally is that of the good rows, and the row count is that of all rows."""
+    skipped = tally_votes(from_arrow([BAD[flaw], *GOOD, BAD[flaw]], skip_invalid=True), EACH_PERSON)
+    clean = tally_votes(from_arrow(GOOD), EACH_PERSON)
+    assert (skipped.wins == clean.wins).all()
+    assert (skipped.losses == clean.losses).all()
+    assert skipped.rows == len(GOOD) + 2
+
+
+def test_a_missing_person_is_no_flaw_where_votes_stand_alone() -> None:
+    """Under unit=comparison nobody needs to be named."""
+    assert tally_votes(from_arrow([*GOOD, BAD["missing person"]]), EACH_VOTE).rows == 4
+
+
+def test_under_a_public_design_an_unreadable_answer_counts_as_a_tie() -> None:
+    """Dropping it would change the design with the answer: the pair stays, exposures do not move."""
+    privacy = Privacy(1, "person", neighbours="outcome", design="public", max_per_person=2)
+    unreadable = tally_votes(from_arrow([*GOOD, BAD["unknown outcome"]], skip_invalid=True), privacy)
+    tied = tally_votes(from_arrow([*GOOD, ("p1", "a", "ç", "tie")]), privacy)
+    won = tally_votes(from_arrow([*GOOD, ("p1", "a", "ç", "a")]), privacy)
+    assert (unreadable.wins == tied.wins).all()
+    assert (unreadable.exposure == won.exposure).all()
+
+
+def test_an_empty_file_is_refused_only_where_that_is_public() -> None:
+    """Under add-remove an empty file still releases noise; under replace the number of units is public."""
+    assert tally_votes(from_arrow([]), Privacy(1, "comparison", neighbours="add-remove")).total == 0
+    with pytest.raises(VotesError, match="no votes"):
+        tally_votes(from_arrow([]), EACH_VOTE)
+
+
+def test_a_file_whose_rows_are_all_skipped_is_not_refused() -> None:
+    """Refusing would tell that the last good row was gone."""
+    assert tally_votes(from_arrow([BAD["unknown outcome"]], skip_invalid=True), EACH_VOTE).total == 0
+
+
+def test_the_report_counts_everything() -> None:
+    """People, items, votes, ties, votes per person, and every flaw."""
+    found = check.report(from_arrow([*GOOD, *BAD.values()]), people=True)
+    assert (found.rows, found.votes, found.ties, found.items, found.people) == (8, 3, 1, 4, 2)
+    assert found.votes_per_person == {"least": 1, "median": 1.5, "most": 2}
+    assert found.flaws == dict.fromkeys(check.FLAWS, 1)
+    assert found.examples[0].startswith("row 4: ")

@@ -1,0 +1,288 @@
+"""The command line: results to stdout, reasons to stderr, the right exit code, and no file left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from quietrank import __version__, cli
+from quietrank.release import Release
+from tests.helpers import write_csv
+
+GOOD = [("1", "x", "y"), ("1", "y", "z"), ("2", "x", "z"), ("3", "z", "x")]
+COLUMNS = ("person", "winner", "loser")
+VOTE = ("--unit", "comparison", "--epsilon", "1")
+PEOPLE = ("--unit", "person", "--epsilon", "1", "--max-per-person", "2")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Run:
+    """Calls the command line in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *words: object) -> Outcome:
+        self.monkeypatch.setattr(sys, "argv", ["quietrank", *map(str, words)])
+        self.capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+            sys.exit(0)
+        captured = self.capsys.readouterr()
+        return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return Run(monkeypatch, capsys)
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    return write_csv(tmp_path / "votes.csv", GOOD, COLUMNS)
+
+
+def test_rank_prints_a_table_with_the_promise(run: Run, votes: Path) -> None:
+    """The default output is for people."""
+    result = run("rank", votes, *VOTE, "--items", "x,y,z")
+    assert result.code == 0
+    assert "rank" in result.stdout
+    assert "No single vote can be read out" in result.stdout
+
+
+def test_rank_prints_json_and_csv_and_writes_a_file(run: Run, votes: Path, tmp_path: Path) -> None:
+    """Machine formats are clean on stdout, and --out holds the same release."""
+    out = tmp_path / "release.json"
+    result = run("rank", votes, *PEOPLE, "--items", "x,y,z", "--format", "json", "--out", out)
+    assert Release.from_dict(json.loads(result.stdout)) == Release.from_json(out)
+    result = run("rank", votes, *PEOPLE, "--items-from-votes", "--format", "csv", "--design", "uniform")
+    assert result.stdout.splitlines()[0] == "rank,item,score,win_rate,net_wins"
+    assert len(result.stdout.splitlines()) == 4
+
+
+@pytest.mark.parametrize("method", ["net-wins", "wins", "win-rate"])
+def test_every_method_is_reachable(run: Run, votes: Path, method: str) -> None:
+    """--method names what the release was ranked by."""
+    result = run("rank", votes, *VOTE, "--items", "x,y,z", "--method", method, "--format", "json")
+    assert json.loads(result.stdout)["method"] == method
+
+
+def test_items_can_come_from_a_file(run: Run, votes: Path, tmp_path: Path) -> None:
+    """One item per line; blank lines do not count."""
+    (tmp_path / "items.txt").write_text("x\ny\n\nz\nnever compared\n")
+    result = run("rank", votes, *VOTE, "--items", tmp_path / "items.txt", "--format", "csv")
+    assert len(result.stdout.splitlines()) == 5
+
+
+BROKEN_ROWS = {
+    "undeclared item": (("1", "x", "w"), "not on the declared list: 1 row (such as row 5: 'x' against 'w'"),
+    "item against itself": (("1", "x", "x"), "compared with itself: 1 row (such as row 5"),
+    "missing item": (("1", "x", ""), "cell is empty: 1 row (such as row 5"),
+    "missing person": (("", "x", "y"), "no person is named: 1 row (such as row 5"),
+}
+
+
+@pytest.mark.parametrize("flaw", BROKEN_ROWS)
+def test_bad_rows_are_refused_or_skipped(run: Run, tmp_path: Path, flaw: str) -> None:
+    """How many rows, which, and the remedy; --skip-invalid then goes through."""
+    row, message = BROKEN_ROWS[flaw]
+    path = write_csv(tmp_path / "bad.csv", [*GOOD, row], COLUMNS)
+    out = tmp_path / "out.json"
+    result = run("rank", path, *PEOPLE, "--items", "x,y,z", "--out", out)
+    assert result.code == 1
+    assert message in result.stderr
+    assert "--skip-invalid" in result.stderr
+    _nothing_but_a_reason(result, out)
+    assert run("rank", path, *PEOPLE, "--items", "x,y,z", "--skip-invalid").code == 0
+    checked = run("check", path, "--items", "x,y,z", "--unit", "person")
+    assert checked.code == 1
+    assert f"invalid: {flaw}" in checked.stdout
+
+
+def test_an_unknown_outcome_is_refused(run: Run, tmp_path: Path) -> None:
+    """Not turned into a tie."""
+    path = write_csv(tmp_path / "bad.csv", [("x", "y", "a"), ("x", "y", "maybe")], ("a", "b", "outcome"))
+    result = run("rank", path, *VOTE, "--items", "x,y")
+    assert result.code == 1
+    assert "the outcome cannot be read" in result.stderr
+    assert "row 2" in result.stderr
+
+
+def _nothing_but_a_reason(result: Outcome, out: Path) -> None:
+    assert result.stdout == ""
+    assert result.stderr.startswith("quietrank: ")
+    assert result.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+BROKEN_FILES: dict[str, tuple[bytes, str]] = {
+    "empty.csv": (b"", "is empty"),
+    "blank.csv": (b"\n\n", "is empty"),
+    "header-only.csv": (b"winner,loser\n", "has no votes"),
+    "one-column.csv": (b"winner:loser\nx:y\n", "--delimiter"),
+    "latin1.csv": ("winner,loser\nx,y\ncafé,y\n".encode("latin-1"), "not UTF-8"),
+    "latin1-late.csv": (b"winner,loser\n" + b"x,y\n" * 400_000 + b"caf\xe9,y\n", "not UTF-8"),
+    "utf16.csv": ("winner,loser\nx,y\n".encode("utf-16"), "UTF-8"),
+    "ragged.csv": (b"winner,loser\nx,y\nx,y,z\n", "line 3"),
+    "twice.csv": (b"winner,loser,Winner\nx,y,x\n", "stands twice"),
+    "nameless.csv": (b"winner,loser,\nx,y,1\n", "no name in the header"),
+    "columns.csv": (b"good,bad\nx,y\n", "the columns good, bad"),
+    "not.parquet": (b"winner,loser\nx,y\n", "not a Parquet file"),
+    "array.jsonl": (b'[{"winner": "x", "loser": "y"}]', "one JSON object per line"),
+    "broken.jsonl": (b'{"winner": "x", "loser": "y"}\n{"winner": \n', "cannot be read"),
+    "votes.xlsx": (b"PK", "cannot tell the format"),
+    "truncated.csv.gz": (b"\x1f\x8b\x08\x00", "cannot read"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_FILES)
+def test_a_broken_file_gets_one_line_and_no_output(run: Run, tmp_path: Path, name: str) -> None:
+    """Every way a file can be wrong ends with exit code 1, one line, and nothing written."""
+    content, message = BROKEN_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    out = tmp_path / "out.json"
+    result = run("rank", tmp_path / name, *VOTE, "--items", "x,y,z", "--out", out)
+    assert result.code == 1
+    assert message in result.stderr
+    _nothing_but_a_reason(result, out)
+
+
+REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "no unit": (("--epsilon", "1", "--items", "x,y,z"), 2, "--unit comparison"),
+    "no epsilon": (("--unit", "comparison", "--items", "x,y,z"), 2, "--epsilon"),
+    "unknown unit": (("--unit", "votes", "--epsilon", "1", "--items", "x,y,z"), 1, "comparison, person"),
+    "epsilon 0": (("--unit", "comparison", "--epsilon", "0", "--items", "x,y,z"), 1, "epsilon=0"),
+    "epsilon -1": (("--unit", "comparison", "--epsilon", "-1", "--items", "x,y,z"), 1, "epsilon=-1"),
+    "epsilon nan": (("--unit", "comparison", "--epsilon", "nan", "--items", "x,y,z"), 1, "epsilon=nan"),
+    "epsilon inf": (("--unit", "comparison", "--epsilon", "inf", "--items", "x,y,z"), 1, "epsilon=inf"),
+    "L 0": (("--unit", "person", "--epsilon", "1", "--max-per-person", "0", "--items", "x,y,z"), 1, "max_per_person=0"),
+    "no L": (("--unit", "person", "--epsilon", "1", "--items", "x,y,z"), 1, "needs max_per_person"),
+    "no items": (VOTE, 1, "--items-from-votes"),
+    "both items": ((*VOTE, "--items", "x,y", "--items-from-votes"), 1, "one of the two"),
+    "items twice": ((*VOTE, "--items", "x,y,z,x"), 1, "declared twice"),
+    "one item": ((*VOTE, "--items", "x,"), 1, "empty name"),
+    "no items file": ((*VOTE, "--items", "nowhere.txt"), 1, "there is no file nowhere.txt"),
+    "unknown column": ((*VOTE, "--items", "x,y,z", "--winner", "best", "--loser", "loser"), 1, "person, winner, loser"),
+    "no person column": ((*PEOPLE, "--items", "x,y,z", "--winner", "person", "--loser", "loser"), 1, "not on the declared"),
+    "wrong delimiter": ((*VOTE, "--items", "x,y,z", "--delimiter", ";"), 1, "split at ';'"),
+    "unknown method": ((*VOTE, "--items", "x,y,z", "--method", "elo"), 1, "method must be one of"),
+    "unknown mechanism": ((*VOTE, "--items", "x,y,z", "--mechanism", "magic"), 1, "mechanism must be one of"),
+    "no folder": ((*VOTE, "--items", "x,y,z", "--out", "no/such/folder/r.json"), 1, "there is no folder"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_call_gets_one_line_with_a_remedy(run: Run, votes: Path, tmp_path: Path, case: str) -> None:
+    """Exit code 1 for what is refused, 2 for what was left out; one line; nothing written."""
+    words, code, message = REFUSED[case]
+    out = tmp_path / "out.json"
+    extra = () if "--out" in words else ("--out", out)
+    result = run("rank", votes, *words, *extra)
+    assert message in result.stderr
+    assert result.code == code
+    _nothing_but_a_reason(result, out)
+
+
+def test_a_single_item_is_refused(run: Run, votes: Path, tmp_path: Path) -> None:
+    """A ranking of one is none."""
+    (tmp_path / "items.txt").write_text("x\n")
+    result = run("rank", votes, *VOTE, "--items", tmp_path / "items.txt")
+    assert result.code == 1
+    assert "at least two items" in result.stderr
+
+
+def test_no_person_column_is_refused_for_people(run: Run, tmp_path: Path) -> None:
+    """The columns there are, and the option to use."""
+    path = write_csv(tmp_path / "v.csv", [("x", "y")], ("winner", "loser"))
+    result = run("rank", path, *PEOPLE, "--items", "x,y")
+    assert result.code == 1
+    assert "--person (the columns are winner, loser)" in result.stderr
+
+
+def test_an_unknown_flag_is_wrong_usage(run: Run, votes: Path) -> None:
+    """Exit code 2, as everywhere."""
+    assert run("rank", votes, "--no-such-flag").code == 2
+    assert run("no-such-command").code == 2
+
+
+def test_a_missing_file_is_named(run: Run) -> None:
+    """The path is in the message."""
+    result = run("rank", "nowhere.csv", *VOTE, "--items", "x,y")
+    assert result.code == 1
+    assert "nowhere.csv" in result.stderr
+
+
+def test_check_counts_and_says_it_is_confidential(run: Run, votes: Path) -> None:
+    """Counts on stdout, the warning beside them."""
+    result = run("check", votes)
+    assert result.code == 0
+    assert "Confidential" in result.stderr
+    counts = dict(line.rsplit(maxsplit=1) for line in result.stdout.splitlines())
+    assert counts == {
+        "rows": "4",
+        "usable votes": "4",
+        "of them ties": "0",
+        "items": "3",
+        "people": "3",
+        "votes per person, least": "1",
+        "votes per person, median": "1.0",
+        "votes per person, most": "2",
+    }
+
+
+def test_demo_ranks_the_six_universities(run: Run) -> None:
+    """The bundled survey, the person as unit."""
+    result = run("demo")
+    assert result.code == 0
+    for name in ("Barcelona", "London", "Milano", "Paris", "St.Gallen", "Stockholm"):
+        assert name in result.stdout
+    assert "No single person" in result.stdout
+
+
+def test_simulate_feeds_rank(run: Run, tmp_path: Path) -> None:
+    """People and graph forms, with the same seed the same bytes, straight into rank."""
+    first, second, graph = (tmp_path / name for name in ("1.csv", "2.csv", "graph.parquet"))
+    for out in (first, second):
+        words = ("--items", 20, "--people", 50, "--per-person", 10, "--seed", 7, "--out", out)
+        assert run("simulate", *words).code == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert run("rank", first, *PEOPLE, "--items-from-votes").code == 0
+    assert run("simulate", "--items", 20, "--p", 0.5, "--out", graph).code == 0
+    assert run("rank", graph, *VOTE, "--items-from-votes", "--design", "uniform").code == 0
+    assert run("simulate", "--items", 3, "--people", 2, "--per-person", 1).stdout.startswith("person,winner,loser\n")
+
+
+def test_simulate_refuses_half_a_design(run: Run) -> None:
+    """People need a number of pairs each, and something to compare."""
+    assert run("simulate", "--items", 20, "--people", 5).code == 2
+    assert run("simulate", "--people", 5, "--per-person", 2).code == 2
+    assert run("simulate", "--items", 20, "--p", 0.5, "--people", 5, "--per-person", 2).code == 2
+
+
+def test_the_version_is_one(run: Run) -> None:
+    """One version, in the package and on the command line."""
+    assert run("--version").stdout == f"quietrank {__version__}\n"
+
+
+HEAVY = ("ibis", "duckdb", "numpy", "scipy", "pyarrow", "pandas", "polars", "opendp", "matplotlib")
+
+
+@pytest.mark.parametrize(
+    "code", ["import quietrank", "from quietrank.cli import app; app(['--help'], standalone_mode=False)"]
+)
+def test_nothing_heavy_is_imported_for_nothing(code: str) -> None:
+    """`import quietrank` and `--help` load none of the heavy modules."""
+    script = f"{code}\nimport sys\nprint('LOADED', sorted(set(sys.modules) & set({HEAVY!r})))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "LOADED []"

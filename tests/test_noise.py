@@ -1,0 +1,57 @@
+"""Noise: calibrated from the privacy map upwards, and distributed as it says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quietrank import noise
+from quietrank.errors import PrivacyError
+
+
+@given(st.integers(1, 2**48), st.floats(0.01, 100))
+def test_the_scale_is_the_smallest_that_keeps_epsilon(sensitivity: int, epsilon: float) -> None:
+    """Calibrate, then recompute: the map gives at most ε, and a scale a millionth smaller gives more."""
+    scale = noise.laplace_scale(sensitivity, epsilon)
+    assert noise.laplace_privacy_loss(scale, sensitivity) <= epsilon
+    assert noise.laplace_privacy_loss(scale * (1 - 1e-6), sensitivity) > epsilon
+
+
+def test_division_alone_would_miss_epsilon() -> None:
+    """The reason for rounding up: Δ/ε in floating point can lose more than ε."""
+    misses = [e for e in np.arange(1, 1000) / 100 if noise.laplace_privacy_loss(4 / e, 4) > e]
+    assert misses
+    assert all(noise.laplace_privacy_loss(noise.laplace_scale(4, e), 4) <= e for e in misses)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+def test_noise_of_no_scale_is_refused(scale: float) -> None:
+    """OpenDP accepts scale 0, with an infinite loss; we do not."""
+    with pytest.raises(PrivacyError):
+        noise.add_laplace(np.zeros(3, dtype=np.int64), scale)
+
+
+@pytest.mark.parametrize(("sensitivity", "epsilon"), [(0, 1.0), (4, 1e-300), (2**54, 1e-9)])
+def test_useless_calibrations_are_refused(sensitivity: int, epsilon: float) -> None:
+    """A vanishing ε says so instead of returning noise near the 64-bit limits."""
+    with pytest.raises(PrivacyError):
+        noise.laplace_scale(sensitivity, epsilon)
+
+
+def test_every_draw_is_fresh() -> None:
+    """Two draws of the same values differ: there is no seed."""
+    values = np.zeros(100, dtype=np.int64)
+    assert (noise.add_laplace(values, 1e6) != noise.add_laplace(values, 1e6)).any()
+
+
+@pytest.mark.parametrize("scale", [0.4, 3.0, 1e4])
+def test_the_standard_deviation_is_the_one_stated(scale: float) -> None:
+    """The formula agrees with the probabilities q^|z| summed directly."""
+    z = np.arange(-int(60 * scale) - 60, int(60 * scale) + 61, dtype=np.float64)
+    weights = np.exp(-np.abs(z) / scale)
+    direct = math.sqrt((weights * z**2).sum() / weights.sum())
+    assert noise.laplace_standard_deviation(scale) == pytest.approx(direct, rel=1e-9)
