@@ -98,9 +98,3 @@ def test_the_command_line_seeds_only_simulations() -> None:
     tree = ast.parse(MODULES["cli"].read_text(encoding="utf-8"))
     users = {f.name for f in tree.body if isinstance(f, ast.FunctionDef) and "default_rng" in ast.unparse(f)}
     assert users == {"simulate"}
-
-
-def test_planning_sees_no_votes() -> None:
-    """plan.py, once there is one, imports nothing that could read votes."""
-    forbidden = {f"quietrank.{module}" for module in CONFIDENTIAL}
-    assert not IMPORTS.get("plan", set()) & forbidden

@@ -251,7 +251,9 @@ def _privacy(
     from quietrank.privacy import Privacy
 
     if unit is None:
-        raise UsageError("say what is protected: --unit comparison (each vote) or --unit person (everything a person said)")
+        raise UsageError(
+            "say what is protected: --unit comparison (each vote) or --unit person (everything a person said)"
+        )
     if epsilon is None:
         raise UsageError("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
     return Privacy(epsilon, unit, delta, neighbours, design, max_per_person)

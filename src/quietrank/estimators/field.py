@@ -98,7 +98,7 @@ class CellField:
     order: NDArray[np.intp] | None  # puts the points in order of their cells; None: they are already
     cells: NDArray[np.int64]  # the numbers of the occupied cells, ascending
     edges: list[int]  # points edges[c] … edges[c + 1] − 1, in that order, are in cell c
-    basis: Floats  # T_0(t_i), …, T_{p−1}(t_i) in column i, in that order
+    basis: list[Floats]  # for each cell, T_0(t_i), …, T_{p−1}(t_i) in column i
 
     @classmethod
     def at(cls, theta: Floats) -> "CellField":
@@ -108,8 +108,10 @@ class CellField:
         if order is not None:
             scaled, number = scaled[order], number[order]
         starts = np.concatenate([[0], np.flatnonzero(number[1:] != number[:-1]) + 1])
-        cells = number[starts].astype(np.int64)
-        return cls(order, cells, [*starts.tolist(), theta.size], _chebyshev(2 * (scaled - number) - 1))
+        edges = [*starts.tolist(), theta.size]
+        t = 2 * (scaled - number) - 1
+        basis = [_chebyshev(t[start:stop]) for start, stop in pairwise(edges)]
+        return cls(order, number[starts].astype(np.int64), edges, basis)
 
     def pull_and_slope(self, mass: Floats) -> tuple[Floats, Floats]:
         moments = self._moments(mass)
@@ -127,14 +129,14 @@ class CellField:
         mass = mass if self.order is None else mass[self.order]
         moments = np.empty((self.cells.size, NODES))
         for c, (start, stop) in enumerate(pairwise(self.edges)):
-            moments[c] = self.basis[:, start:stop] @ mass[start:stop]
+            moments[c] = self.basis[c] @ mass[start:stop]
         return moments
 
     def _values(self, coefficients: Floats) -> Floats:
         """Σ_l c_l T_l(t_i) with the coefficients of i's cell (cells × functions × p): functions × points."""
-        values = np.empty((coefficients.shape[1], self.basis.shape[1]))
+        values = np.empty((coefficients.shape[1], self.edges[-1]))
         for c, (start, stop) in enumerate(pairwise(self.edges)):
-            values[:, start:stop] = coefficients[c] @ self.basis[:, start:stop]
+            np.matmul(coefficients[c], self.basis[c], out=values[:, start:stop])
         if self.order is None:
             return values
         in_place = np.empty_like(values)
@@ -191,7 +193,7 @@ def _near(cells: NDArray[np.int64], moments: Floats, table: Floats) -> Floats:
         right = right[left]
         received[right] += moments[left] @ table[REACH + offset]
         received[left] += moments[right] @ table[REACH - offset]
-    return received
+    return np.asarray(received)
 
 
 def _far(cells: NDArray[np.int64], moments: Floats) -> Floats:

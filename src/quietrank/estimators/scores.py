@@ -3,12 +3,14 @@
 The scores minimise  Σ_{i<j} M_ij log(2 cosh((θ_i − θ_j)/2)) − s̃·θ + (γ/2)‖θ‖².
 
 The first sum does not change when θ is shifted, so adding a constant to s̃ only shifts the minimiser. The constant
-is chosen so that the bulk of the scores comes out near 0 whatever the outliers, and the mean is taken off at the end.
+is chosen so that the bulk of the scores comes out near 0 whatever the outliers; the mean is taken off at the end.
+
+γ = "auto" is an empirical Bayes choice from s̃, the design and the public law of the noise; see choose_gamma.
 """
 
 from dataclasses import dataclass
-from math import exp, isfinite, log, sqrt
-from typing import Literal
+from math import exp, inf, isfinite, log, sqrt
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,12 +27,11 @@ TOLERANCE = 1e-11  # accepted once rounding stops the progress
 MAX_NEWTON = 100
 MAX_CG = 1000
 
-LEAST_EXPOSURE = 1.0  # noisy exposures are clamped to this, in votes
+LEAST_EXPOSURE = 1.0  # noisy exposures and totals are clamped to this, in votes
 TYPICAL_SPREAD = 0.6  # prior median of the standard deviation τ of scores, on the logit scale …
-SPREAD_DECADES = 0.45  # … and the prior standard deviation of log τ
-NQ = 24
-SIDE = 45  #  # items are pooled into this many groups of like exposure to choose γ
-EIGEN_LIMIT = 500  # up to this many items the modes of a public design are computed exactly
+SPREAD_LOG_SD = 0.45  # … and the prior standard deviation of log τ: surveys mostly lie between 0.25 and 1.5
+POOLS = 45  # more than POOLS² items are pooled into POOLS classes of exposure × POOLS of net wins
+EIGEN_LIMIT = 500  # up to this many items the spectrum of a public design is computed exactly
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class UniformDesign:
 
 @dataclass(frozen=True)
 class RankOneDesign:
-    """Only the (noisy) number of votes on each item is known: M_ij = a_i a_j with these row sums."""
+    """Only the (noisy) number of votes on each item is known: M_ij = a_i a_j, i ≠ j, with these row sums."""
 
     exposure: Floats
 
@@ -51,8 +52,8 @@ class RankOneDesign:
 class PublicDesign:
     """Who met whom is public: M votes on the distinct pairs (i, j)."""
 
-    i: NDArray[np.integer]
-    j: NDArray[np.integer]
+    i: NDArray[np.integer[Any]]
+    j: NDArray[np.integer[Any]]
     counts: Floats
 
 
@@ -69,146 +70,137 @@ class Scores:
 
 
 def fit_scores(
-    net_wins: ArrayLike, design: Design, *, noise_sd: float, gamma: float | Literal["auto"] = "auto", noise_kurtosis: float = 3.0
+    net_wins: ArrayLike,
+    design: Design,
+    *,
+    gamma: float | Literal["auto"] = "auto",
+    noise_sd: float,
+    noise_kurtosis: float | None = None,
 ) -> Scores:
-    """Bradley–Terry scores from noisy net wins s̃, whose privacy noise has the public standard deviation noise_sd."""
-    s = _checked(net_wins, noise_sd, gamma)
-    if s.size == 1:
-        return Scores(np.zeros(1), 1.0 if gamma == "auto" else gamma, 0.0)
+    """Bradley–Terry scores from noisy net wins s̃.
+
+    noise_sd is the public standard deviation of the privacy noise in one entry of s̃ (0: none), noise_kurtosis its
+    excess kurtosis: 3 for Laplace noise (the default), 3/2 for half the difference of two Laplace draws (the
+    default of a rank-one design, where wins and losses are noised apart), 0 for Gaussian noise.
+    """
+    s = _checked(net_wins, design, noise_sd, gamma)
+    if noise_kurtosis is None:
+        noise_kurtosis = 1.5 if isinstance(design, RankOneDesign) else 3.0
     if isinstance(design, PublicDesign):
         pairs = _pairs(design, s.size)
-        ridge = choose_gamma(_public_evidence(s, pairs), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
-        solution = solve(Problem.from_tally(pairs, s, ridge))
-        return Scores(solution.scores, ridge, solution.gradient_norm)
-    a = _uniform_weights(s.size, design.total) if isinstance(design, UniformDesign) else rank_one(design.exposure)
-    ridge = choose_gamma(_rank_one_evidence(s, a), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
-    return _fit_rank_one(s, a, ridge)
+        chosen = choose_gamma(_public_evidence(s, pairs), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
+        solution = solve(Problem.from_tally(pairs, s, chosen))
+        return Scores(solution.scores, chosen, solution.gradient_norm)
+    a = rank_one_weights(design, s.size)
+    chosen = choose_gamma(_rank_one_evidence(s, a), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
+    return _fit_rank_one(s, a, chosen)
 
 
-def _checked(net_wins: ArrayLike, noise_sd: float, gamma: float | Literal["auto"]) -> Floats:
+def _checked(net_wins: ArrayLike, design: Design, noise_sd: float, gamma: float | Literal["auto"]) -> Floats:
     s = np.array(net_wins, dtype=np.float64)
-    if s.ndim != 1 or s.size == 0 or not np.all(np.isfinite(s)):
-        raise SolverError(f"net_wins must be a non-empty vector of finite numbers, got shape {s.shape}")
+    if s.ndim != 1 or s.size < 2 or not np.isfinite(s).all():
+        raise SolverError(f"net_wins must be a vector of at least 2 finite numbers, got shape {s.shape}")
     if not (noise_sd >= 0 and isfinite(noise_sd)):
         raise SolverError(f"noise_sd must be finite and >= 0, got noise_sd={noise_sd}")
     if gamma != "auto" and not (gamma > 0 and isfinite(gamma)):
         raise SolverError(f'gamma must be finite and > 0, or "auto", got gamma={gamma}')
+    if isinstance(design, RankOneDesign) and np.shape(design.exposure) != s.shape:
+        raise SolverError(f"exposure must have one entry per item, got {np.shape(design.exposure)} for {s.size}")
     return s
 
 
 def _pairs(design: PublicDesign, n: int) -> Pairs:
-    """The distinct pairs i < j in order; only their counts will be used."""
+    """The pairs with i < j and in order; only their counts will be used."""
     i, j = np.minimum(design.i, design.j), np.maximum(design.i, design.j)
     order = np.lexsort((j, i))
     half = np.asarray(design.counts, dtype=np.float64)[order] / 2
     return Pairs(n, i[order].astype(np.int32), j[order].astype(np.int32), half, half)
 
 
-def _uniform_weights(n: int, total: float) -> Floats:
-    # a_i a_j = T/C(n, 2)
-    return np.full(n, sqrt(max(total, LEAST_EXPOSURE) / (n * (n - 1) / 2)))
+# --- the weights a of a rank-one design -----------------------------------------------------------------------
 
 
-def rank_one(exposure: ArrayLike) -> Floats:
-    """a > 0 with a_i (A − a_i) = d_i, A = Σa: rank-one counts a_i a_j, i ≠ j, with row sums d.
-
-    d is clamped to at least LEAST_EXPOSURE, and to (just under) half its sum: no item can have met more
-    opponents than there are votes on the others.
-    """
-    d = np.maximum(np.asarray(exposure, dtype=np.float64), LEAST_EXPOSURE)
-    if d.size == 2:
-        return np.full(2, sqrt(d.min()))
+def rank_one_weights(design: UniformDesign | RankOneDesign, n: int) -> Floats:
+    """a with M_ij = a_i a_j for i ≠ j."""
+    if isinstance(design, UniformDesign):
+        return np.full(n, sqrt(max(design.total, LEAST_EXPOSURE) / (n * (n - 1) / 2)))
+    d = clamped_exposure(design.exposure)
+    # The weight of the largest item, and only of it, may exceed A/2 (A = Σa): two such would exceed A.
     top = int(np.argmax(d))
-    d[top] = min(d[top], (1 - 1e-6) * (d.sum() - d[top]))
-    top = int(np.argmax(d))
-    # For given A the roots are small_i = 2d_i/(A + √(A² − 4d_i)) and A − small_i; two items cannot both take more
-    # than half of A, so only the largest may take the second. Σa = A then reads Σ small = A or
-    # Σ_{i≠top} small_i = small_top; at A = 2√d_top the two roots of the largest meet and decide which it is.
-    sign = np.ones_like(d)
-    least = 2 * sqrt(d[top])
-    if (_small_roots(d, least)).sum() < least:
-        sign[top] = -1
-
-    def excess(log_a: float) -> float:
-        small = _small_roots(d, exp(log_a))
-        return float(sign @ small - (exp(log_a) if sign[top] > 0 else 0.0)) * exp(log_a)
-
-    low = log(least)
-    high = low + 1
-    while (excess(high) > 0) == (sign[top] > 0):
-        high += 1
-    total = exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15))
-    a = _small_roots(d, total)
-    if sign[top] < 0:
+    total, top_is_heavy = _total_weight(d, top)
+    a = _light_root(d, total)
+    if top_is_heavy:
         a[top] = total - a[top]
     return a
 
 
-def _small_roots(d: Floats, total: float) -> Floats:
+def clamped_exposure(exposure: ArrayLike) -> Floats:
+    """Noisy exposures made possible: positive, and none above the sum of the others (nobody plays himself)."""
+    d = np.maximum(np.asarray(exposure, dtype=np.float64), LEAST_EXPOSURE)
+    if d.size == 2:  # one pair: both exposures count the same votes
+        return np.full(2, d.mean())
+    ascending = np.partition(d, [-2, -1])
+    second, others = ascending[-2], ascending[:-2].sum()
+    # At equality only pairs with the largest item would have met, and the other weights would vanish.
+    return np.asarray(np.minimum(d, second + (1 - 1e-4) * others))
+
+
+def _light_root(d: Floats, total: float) -> Floats:
+    # The smaller root of a(A − a) = d, in the form that does not cancel.
     return np.asarray(2 * d / (total + np.sqrt(np.maximum(total**2 - 4 * d, 0))))
 
 
-def _fit_rank_one(s: Floats, a: Floats, gamma: float) -> Scores:
-    # With equal a the scores are in the order of s, which spares the field its sorting at every step.
-    order = np.argsort(s)
-    problem = RankOne(_without_bulk(s[order], a[order] * a.sum()), a[order], gamma)
-    solution = minimise(problem)
-    theta = np.empty_like(s)
-    theta[order] = solution.theta - solution.theta.mean()
-    return Scores(theta, gamma, float(np.linalg.norm(solution.gradient)))
+def _total_weight(d: Floats, top: int) -> tuple[float, bool]:
+    """A = Σa, and whether the largest item takes the larger root A − light_top."""
+    if d.size == 2:
+        return 2 * sqrt(d[0]), False
+    # A ≥ 2√d_top, where the roots of the largest meet. Σa = A reads Σ_i light_i = A if it is light, else
+    # Σ_{i≠top} light_i = light_top. Both differences, times A, change sign once on A ≥ 2√d_top.
+    least = 2 * sqrt(d[top])
+    heavy = float(_light_root(d, least).sum()) < least
+
+    def excess(log_total: float) -> float:
+        total = exp(log_total)
+        light = _light_root(d, total)
+        return total * float(light.sum() - (2 * light[top] if heavy else total))
+
+    low = high = log(least)
+    while (excess(high) <= 0) == heavy:
+        high += 1
+    return exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15)), heavy
+
+
+# --- gamma="auto" ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the choice of γ looks at: items pooled into groups of like exposure and net wins.
+    """What the choice of γ looks at: the items, or pools of items with like exposure and net wins.
 
-    Linearised, s̃_i = κ(τ)(d_i θ_i − Σ_j M_ij θ_j) + sampling noise + privacy noise, where κ(τ) = E σ'(θ_i − θ_j).
+    Linearised at scores of spread τ:  s̃_i = κ(τ)(d_i θ_i − Σ_j M_ij θ_j) + sampling noise + privacy noise, where
+    κ(τ) = E σ'(θ_i − θ_j). The sampling variance is κd_i: the Fisher information of θ_i is the variance of s_i.
     """
 
-    number: Floats  # items in each group
+    number: Floats  # items in each pool
     exposure: Floats  # d
-    signal: Floats  # √(d² + Σ_j M_ij²), so that κτ·signal is the standard deviation of the first term
+    signal: Floats  # √(d² + Σ_j M_ij²): κτ times this is the standard deviation of the first term
     square: Floats  # (s̃ − mean)²
-    curvature: Floats  # the spectrum of the Laplacian of M without its 0, or the exposures in its place
+    curvature: Floats  # quantiles of the spectrum of the Laplacian of M, of d where that is nearly the same
 
 
-def _pool(s: Floats, d: Floats, signal: Floats, curvature: Floats) -> Evidence:
-    square = (s - s.mean()) ** 2
-    order = np.lexsort((square, np.argsort(np.argsort(d)) * SIDE // d.size)) if d.size > SIDE**2 else np.arange(d.size)
-    starts = np.unique(np.arange(SIDE**2) * d.size // SIDE**2)
-    number = np.diff([*starts, d.size]).astype(np.float64)
-    pooled = [np.add.reduceat(x[order], starts) / number for x in (d, signal, square)]
-    return Evidence(number, *pooled, curvature)
+def choose_gamma(evidence: Evidence, noise_sd: float, noise_kurtosis: float) -> float:
+    """The γ with the least expected relative L2 error, averaged over what s̃ says about the spread τ of scores.
 
-
-def _rank_one_evidence(s: Floats, a: Floats) -> Evidence:
-    # diag(d) minus rank one: but for the constant direction the spectrum interlaces with d
-    d = a * (a.sum() - a)
-    signal = np.sqrt(d**2 + a**2 * ((a**2).sum() - a**2))
-    return _pool(s, d, signal, np.quantile(d, np.linspace(0, 1, 101)) if d.size > 101 else d)
-
-
-def _public_evidence(s: Floats, pairs: Pairs) -> Evidence:
-    d, m = pairs.exposure, pairs.counts**2
-    squares = np.bincount(pairs.i, m, s.size) + np.bincount(pairs.j, m, s.size)
-    return _pool(s, d, np.sqrt(d**2 + squares), _spectrum(pairs) if s.size <= EIGEN_LIMIT else d)
-
-
-def _spectrum(pairs: Pairs) -> Floats:
-    laplacian = np.diag(pairs.exposure)
-    laplacian[pairs.i, pairs.j] = laplacian[pairs.j, pairs.i] = -pairs.counts
-    return np.maximum(np.linalg.eigvalsh(laplacian)[1:], 0)
-
-
-def choose_gamma(evidence: Evidence, noise_sd: float, kurtosis: float) -> float:
-    spread = np.geomspace(0.02, 10, 80)
-    weight = _posterior(evidence, spread, noise_sd, kurtosis)
-    gamma = np.geomspace(1e-3, 1e6, 451)
-    h = _kappa(spread)[:, None, None] * evidence.curvature[None, :, None]
-    t, g = spread[:, None, None], gamma[None, None, :]
-    risk = (((g * t) ** 2 + h + noise_sd**2) / (h + g) ** 2).mean(axis=1)
-    expected = (weight / spread) @ np.sqrt(risk)
-    return float(gamma[np.argmin(expected)])
+    In a mode of the Laplacian with eigenvalue λ, the linearised estimate is (hθ + noise)/(h + γ) with h = κλ and
+    noise variance h + ν², so its squared error is (γ²τ² + h + ν²)/(h + γ)², least at γ = (1 + ν²/h)/τ².
+    """
+    spread = np.geomspace(0.02, 10, 64)
+    weight = _posterior(evidence, spread, noise_sd, noise_kurtosis)
+    h = _kappa(spread)[:, None] * evidence.curvature
+    typical = max(float(evidence.curvature.mean()), LEAST_EXPOSURE) / 4
+    gamma = (1 + noise_sd**2 / typical) * np.geomspace(1e-3, 1e4, 281)
+    error = [np.sqrt((((g * spread[:, None]) ** 2 + h + noise_sd**2) / (h + g) ** 2).mean(axis=1)) for g in gamma]
+    return float(gamma[np.argmin(np.array(error) @ (weight / spread))])
 
 
 def _kappa(spread: Floats) -> Floats:
@@ -216,24 +208,79 @@ def _kappa(spread: Floats) -> Floats:
     return np.asarray(0.25 / np.sqrt(1 + np.pi / 4 * spread**2))
 
 
-def _posterior(evidence: Evidence, spread: Floats, noise_sd: float, kurtosis: float) -> Floats:
+def _posterior(evidence: Evidence, spread: Floats, noise_sd: float, noise_kurtosis: float) -> Floats:
+    """Probabilities of the τ in `spread`: a log-normal prior times the likelihood of each s̃_i on its own."""
     kappa = _kappa(spread)[:, None]
-    plain = (kappa * spread[:, None] * evidence.signal) ** 2 + kappa * evidence.exposure
-    factor, probability = _mixture(kurtosis)
-    v = plain[None] + noise_sd**2 * factor[:, None, None]
-    density = probability @ (np.exp(-0.5 * evidence.square / v) / np.sqrt(v)).reshape(factor.size, -1)
-    loglik = np.log(density.reshape(plain.shape) + 1e-300) @ evidence.number
-    logprior = -0.5 * (np.log(spread / TYPICAL_SPREAD) / SPREAD_DECADES) ** 2
-    total = loglik + logprior
-    weight = np.exp(total - total.max())
+    without_noise = (kappa * spread[:, None] * evidence.signal) ** 2 + kappa * evidence.exposure
+    density = np.zeros_like(without_noise)
+    for factor, probability in zip(*_variance_mixture(noise_kurtosis), strict=True):
+        variance = without_noise + factor * noise_sd**2
+        density += probability * np.exp(-0.5 * evidence.square / variance) / np.sqrt(variance)
+    # The floor makes an impossible s̃_i say nothing rather than everything.
+    log_likelihood = np.log(np.maximum(density, 1e-300)) @ evidence.number
+    log_prior = -0.5 * (np.log(spread / TYPICAL_SPREAD) / SPREAD_LOG_SD) ** 2
+    weight = np.exp(log_likelihood + log_prior - (log_likelihood + log_prior).max())
     return np.asarray(weight / weight.sum())
 
 
-def _mixture(kurtosis: float):
+def _variance_mixture(kurtosis: float) -> tuple[Floats, Floats]:
+    """Noise as a normal of random variance ν²·E with E ~ Gamma(q, 1/q), q = 3/kurtosis: values of E, probabilities.
+
+    q = 1 is exactly Laplace noise, q = 2 half the difference of two Laplace draws; it lets the likelihood blame
+    the noise for an outlier, where a normal law would blame the spread of the scores.
+    """
     if kurtosis < 0.1:
         return np.ones(1), np.ones(1)
-    x, w = roots_genlaguerre(NQ, 3 / kurtosis - 1)
-    return x * kurtosis / 3, w / w.sum()
+    shape = 3 / kurtosis
+    nodes, weights = roots_genlaguerre(16, shape - 1)
+    return np.asarray(nodes / shape), np.asarray(weights / weights.sum())
+
+
+def _rank_one_evidence(s: Floats, a: Floats) -> Evidence:
+    # The Laplacian is diag(d) less a matrix of rank one, so its spectrum interlaces with d.
+    d = a * (a.sum() - a)
+    return _pooled(s, d, np.sqrt(d**2 + a**2 * ((a**2).sum() - a**2)), d)
+
+
+def _public_evidence(s: Floats, pairs: Pairs) -> Evidence:
+    d, squared = pairs.exposure, pairs.counts**2
+    sum_of_squares = np.bincount(pairs.i, squared, s.size) + np.bincount(pairs.j, squared, s.size)
+    spectrum = _spectrum(pairs) if s.size <= EIGEN_LIMIT else d
+    return _pooled(s, d, np.sqrt(d**2 + sum_of_squares), spectrum)
+
+
+def _spectrum(pairs: Pairs) -> Floats:
+    """Eigenvalues of the Laplacian of M without the 0 of the constant vector."""
+    laplacian = np.diag(pairs.exposure)
+    laplacian[pairs.i, pairs.j] = laplacian[pairs.j, pairs.i] = -pairs.counts
+    return np.asarray(np.maximum(np.linalg.eigvalsh(laplacian)[1:], 0))
+
+
+def _pooled(s: Floats, d: Floats, signal: Floats, spectrum: Floats) -> Evidence:
+    square = (s - s.mean()) ** 2
+    curvature = np.quantile(spectrum, (np.arange(51) + 0.5) / 51)
+    if s.size <= POOLS**2:
+        return Evidence(np.ones(s.size), d, signal, square, curvature)
+    by_square = np.argsort(square)
+    exposure_class = np.searchsorted(np.quantile(d, np.arange(1, POOLS) / POOLS), d).astype(np.uint8)
+    order = by_square[np.argsort(exposure_class[by_square], kind="stable")]
+    starts = np.arange(POOLS**2) * s.size // POOLS**2
+    number = np.diff([*starts, s.size]).astype(np.float64)
+    d, signal, square = (np.add.reduceat(x[order], starts) / number for x in (d, signal, square))
+    return Evidence(number, d, signal, square, curvature)
+
+
+# --- the minimiser for M_ij = a_i a_j -------------------------------------------------------------------------
+
+
+def _fit_rank_one(s: Floats, a: Floats, gamma: float) -> Scores:
+    # With equal a the scores are in the order of s, which spares the field its sorting at every step.
+    order = np.argsort(s)
+    problem = RankOne(_bulk_near_zero(s[order], a[order] * a.sum()), a[order], gamma)
+    solution = minimise(problem)
+    theta = np.empty_like(s)
+    theta[order] = solution.theta - solution.theta.mean()
+    return Scores(theta, gamma, float(np.linalg.norm(solution.gradient)))
 
 
 @dataclass(frozen=True)
@@ -272,13 +319,14 @@ class Iterate:
         return float(np.max(np.abs(self.gradient) / terms))
 
     def hessian_times(self, problem: RankOne, v: Floats) -> Floats:
-        return self.diagonal * v - problem.a * self.field.slope(problem.a * v)
+        """Hv."""
+        return np.asarray(self.diagonal * v - problem.a * self.field.slope(problem.a * v))
 
 
 def minimise(problem: RankOne) -> Iterate:
     """Newton's method; each direction by conjugate gradients, each step proven or checked to descend."""
     at = Iterate.at(problem, _start(problem))
-    best = np.inf
+    best = inf
     for _ in range(MAX_NEWTON):
         residual = at.residual(problem)
         if residual <= ROUNDING or (residual <= TOLERANCE and residual > 0.5 * best):
@@ -291,17 +339,14 @@ def minimise(problem: RankOne) -> Iterate:
     )
 
 
-def _without_bulk(net_wins: Floats, exposure: Floats) -> Floats:
+def _bulk_near_zero(net_wins: Floats, exposure: Floats) -> Floats:
     """s − c with Σ_i clip(s_i − c, ±d_i/2) = 0: beyond ±d_i/2 no pull can hold an item, so it has no say in c."""
-    centre = float(np.median(net_wins))
-    for _ in range(100):
-        clipped = np.clip(net_wins - centre, -exposure / 2, exposure / 2)
-        inside = np.count_nonzero(np.abs(clipped) < exposure / 2)
-        step = float(clipped.sum()) / max(1, inside)
-        centre += step
-        if abs(step) <= 1e-9 * exposure.mean():
-            break
-    return net_wins - centre
+
+    def balance(centre: float) -> float:
+        return float(np.clip(net_wins - centre, -exposure / 2, exposure / 2).sum())
+
+    low, high = float(net_wins.min()), float(net_wins.max())
+    return net_wins - (brentq(balance, low, high, xtol=1e-12 * float(exposure.mean())) if low < high else low)
 
 
 def _start(problem: RankOne) -> Floats:

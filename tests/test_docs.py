@@ -1,0 +1,67 @@
+"""Docs that cannot drift: the README's examples run, and the proofs name tests that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from quietrank import cli
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.fixture
+def three_votes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (votes,) = _blocks("csv")
+    (tmp_path / "votes.csv").write_text(votes)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_readmes_command_runs(
+    three_votes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three votes, one command, and an answer of the shape shown."""
+    command = _blocks("console")[0].removeprefix("$ ").strip()
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert not stopped.value.code
+    shown = _blocks("text")[0]
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0] == shown.splitlines()[0]
+    promise = " ".join(shown[shown.index("No single") :].split())
+    assert " ".join(printed.split()).endswith(promise)
+
+
+def test_the_readmes_python_runs(three_votes: Path) -> None:
+    """The Python example, as it stands."""
+    (example,) = _blocks("python")
+    exec(compile(example, "README.md", "exec"), {})
+    assert (three_votes / "release.json").exists()
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "proofs").glob("*.md")), ids=lambda page: page.name)
+def test_the_proofs_name_tests_that_exist(page: Path) -> None:
+    """Every inequality points at a test, and the test is there."""
+    named = re.findall(r"(?:tests/)?((?:\w+/)*test_\w+\.py)::(test_\w+)", page.read_text(encoding="utf-8"))
+    assert named
+    for module, test in named:
+        assert f"def {test}(" in (ROOT / "tests" / module).read_text(encoding="utf-8"), f"{module}::{test}"
+
+
+def test_nothing_names_a_place_outside_the_project() -> None:
+    """No commit names a folder or a registry of the machine it was made on."""
+    files = [ROOT / name for name in ("README.md", "Makefile", "pyproject.toml", "constraints.txt", ".ci/run")]
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"/(work|opt|root)/|index-url|find-links", text), path
