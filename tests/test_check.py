@@ -53,7 +53,8 @@ def test_a_missing_person_is_no_flaw_where_votes_stand_alone() -> None:
 def test_under_a_public_design_an_unreadable_answer_counts_as_a_tie() -> None:
     """Dropping it would change the design with the answer: the pair stays, exposures do not move."""
     privacy = Privacy(1, "person", neighbours="outcome", design="public", max_per_person=2)
-    unreadable = tally_votes(from_arrow([*GOOD, BAD["unknown outcome"]], skip_invalid=True), privacy)
+    twice_bad: list[Vote] = [("", "a", "ç", "?"), ("p1", "a", "a", "?")]
+    unreadable = tally_votes(from_arrow([*GOOD, BAD["unknown outcome"], *twice_bad], skip_invalid=True), privacy)
     tied = tally_votes(from_arrow([*GOOD, ("p1", "a", "ç", "tie")]), privacy)
     won = tally_votes(from_arrow([*GOOD, ("p1", "a", "ç", "a")]), privacy)
     assert (unreadable.wins == tied.wins).all()

@@ -38,7 +38,6 @@ class Run:
         self.capsys.readouterr()
         with pytest.raises(SystemExit) as stopped:
             cli.main()
-            sys.exit(0)
         captured = self.capsys.readouterr()
         return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
 
@@ -174,7 +173,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
     "one item": ((*VOTE, "--items", "x,"), 1, "empty name"),
     "no items file": ((*VOTE, "--items", "nowhere.txt"), 1, "there is no file nowhere.txt"),
     "unknown column": ((*VOTE, "--items", "x,y,z", "--winner", "best", "--loser", "loser"), 1, "person, winner, loser"),
-    "no person column": ((*PEOPLE, "--items", "x,y,z", "--winner", "person", "--loser", "loser"), 1, "not on the declared"),
+    "wrong column": ((*VOTE, "--items", "x,y,z", "--winner", "person", "--loser", "loser"), 1, "not on the declared"),
     "wrong delimiter": ((*VOTE, "--items", "x,y,z", "--delimiter", ";"), 1, "split at ';'"),
     "unknown method": ((*VOTE, "--items", "x,y,z", "--method", "elo"), 1, "method must be one of"),
     "unknown mechanism": ((*VOTE, "--items", "x,y,z", "--mechanism", "magic"), 1, "mechanism must be one of"),

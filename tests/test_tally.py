@@ -123,7 +123,7 @@ def test_every_format_gives_the_same_tally(tmp_path: Path, votes: list[Vote], pr
     (tmp_path / "votes.csv.gz").write_bytes(gzip.compress(plain.read_bytes()))
     (tmp_path / "votes.tsv").write_text("\n".join("\t".join(row) for row in [COLUMNS, *votes]), encoding="utf-8")
     write_json_lines(tmp_path / "votes.jsonl", votes)
-    sources = [path for path in tmp_path.iterdir()]
+    sources = list(tmp_path.iterdir())
     assert len(sources) == 5
     frames = [pd.DataFrame(columns_of(votes)), pl.DataFrame(columns_of(votes)), table, ibis.memtable(table)]
     expected = tally_votes(from_arrow(votes), privacy)
@@ -158,7 +158,8 @@ def test_turning_every_vote_round_swaps_wins_and_losses(votes: list[Vote], priva
 def test_a_person_with_ten_thousand_votes_weighs_at_most_the_limit(votes: list[Vote], limit: int, seed: int) -> None:
     """Adding one person with 10 000 votes moves no wins, losses or total by more than L, nor s by more than L/2."""
     rng = random.Random(seed)
-    flood = [("flood", *rng.sample(ITEMS, 2), rng.choice(["a", "a", "a", "b", "tie"])) for _ in range(10_000)]
+    pairs = [rng.sample(ITEMS, 2) for _ in range(10_000)]
+    flood: list[Vote] = [("flood", a, b, rng.choice(["a", "a", "a", "b", "tie"])) for a, b in pairs]
     privacy = Privacy(1, "person", max_per_person=limit)
     without, present = tally_votes(from_arrow(votes), privacy), tally_votes(from_arrow([*votes, *flood]), privacy)
     steps = limit / without.step

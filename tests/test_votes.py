@@ -57,7 +57,7 @@ def test_unclear_columns_are_refused(names: tuple[str, ...], given: dict[str, st
 
 def _wins(path: Path, items: tuple[str, ...], **options: str) -> list[float]:
     tally = tally_votes(read_votes(path, items=items, **options), EACH_VOTE)  # type: ignore[arg-type]
-    return (tally.wins / 2).tolist()
+    return [float(wins) for wins in tally.wins / 2]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def weigh(rows: ir.Table, privacy: Privacy) -> ir.Table:
-    """The columns a, b, y and `weight`: 1 when votes stand alone, the bounded weight when people are protected."""
+    """The columns a, b, y (if any) and `weight`: 1 when votes stand alone, the bounded weight when people are protected."""
     import ibis
 
     if privacy.unit is Unit.COMPARISON:
@@ -28,4 +28,5 @@ def weigh(rows: ir.Table, privacy: Privacy) -> ir.Table:
     named = people.person.nullif("")
     weights = people.select(who=named, weight=ibis.least(share, ibis.literal(full, type="int64")))
     # A select, and not a drop, lets Ibis name this query once, so that it is run once.
-    return rows.left_join(weights, rows.person == weights.who).select("a", "b", "y", "weight")
+    columns = [name for name in ("a", "b", "y") if name in rows.columns]
+    return rows.left_join(weights, rows.person == weights.who).select(*columns, "weight")

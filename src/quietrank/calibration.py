@@ -98,7 +98,7 @@ def _worst_share(scale: float, gamma: float, logarithm: bool) -> float:
     """
     if not logarithm:
         return min(1.0, (1 + gamma / scale) / 2)
-    root = math.sqrt(scale * scale + 1 + 2 * gamma)
+    root = math.hypot(scale, math.sqrt(1 + 2 * gamma))  # a square could overflow
     share = (gamma + scale) / (scale - 1 + root) if scale > 1 else (1 - scale + root) / 2
     return min(1.0, share)
 

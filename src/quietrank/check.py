@@ -25,8 +25,8 @@ FLAWS = {
     "missing item": "an item's cell is empty",
     "undeclared item": "an item is not on the declared list",
     "item against itself": "an item is compared with itself",
-    "unknown outcome": "the outcome cannot be read (known are a, b and tie, their common names, or the item's name)",
     "missing person": "no person is named",
+    "unknown outcome": "the outcome cannot be read (known are a, b and tie, their common names, or the item's name)",
 }
 
 
@@ -63,7 +63,7 @@ def valid_rows(votes: Votes, privacy: Privacy) -> ir.Table:
     import ibis
 
     judged = _judged(votes, people=privacy.unit is Unit.PERSON)
-    if privacy.neighbours is Neighbours.OUTCOME:
+    if privacy.neighbours is Neighbours.OUTCOME and "y" in judged.columns:
         judged = judged.mutate(y=judged.y.fill_null(ibis.literal(1, type="int8")))
         usable = judged.flaw.isnull() | (judged.flaw == "unknown outcome")
     else:
@@ -87,14 +87,14 @@ def report(votes: Votes, *, people: bool) -> Report:
     judged = _judged(votes, people=people)
     valid = judged.filter(judged.flaw.isnull())
     flaws, examples = _flaws(votes, people=people)
-    one = _row(votes, judged.agg(rows=judged.count()))
-    two = _row(votes, valid.agg(votes=valid.count(), ties=(valid.y == 1).cast("int64").sum()))
+    usable = int(_row(votes, valid.agg(votes=valid.count()))["votes"])
+    tied = valid.filter(valid.y == 1) if "y" in valid.columns else valid.limit(0)
     counts = _people(votes, valid) if votes.columns.person is not None else {}
     return Report(
         name=votes.source.name,
-        rows=one["rows"],
-        votes=two["votes"],
-        ties=two["ties"] or 0,
+        rows=usable + sum(flaws.values()),
+        votes=usable,
+        ties=int(_row(votes, tied.agg(ties=tied.count()))["ties"]),
         items=len(votes.items),
         people=counts.pop("people", None),
         votes_per_person=counts,
@@ -132,10 +132,12 @@ def _judged(votes: Votes, *, people: bool, numbered: bool = False) -> ir.Table:
         (_empty(rows.a) | _empty(rows.b), "missing item"),
         (rows.index_a.isnull() | rows.index_b.isnull(), "undeclared item"),
         (rows.a == rows.b, "item against itself"),
-        (rows.y.isnull(), "unknown outcome"),
     ]
     if people:
         flaws.append((_empty(rows.person), "missing person"))
+    # Last, so that it stands only for rows that are otherwise sound: under `outcome` those are kept as ties.
+    if "y" in rows.columns:
+        flaws.append((rows.y.isnull(), "unknown outcome"))
     return rows.mutate(flaw=ibis.cases(*flaws, else_=ibis.null("string")))
 
 

@@ -299,7 +299,7 @@ def _print_release(release: Release, format: Format) -> None:
 
 def _print_report(found: Report) -> None:
     stderr.print("Confidential: exact counts, for the data holder only; do not publish.", style="bold")
-    lines = {
+    lines: dict[str, float] = {
         "rows": found.rows,
         "usable votes": found.votes,
         "of them ties": found.ties,

@@ -299,7 +299,7 @@ class Objective:
         return Problem(self.pairs, self.gamma, self.link, linear), float(lost) * (1 + 2.0**-50)
 
 
-def minimise(objective: Objective, tolerance: float) -> list[float] | list[Decimal]:
+def minimise(objective: Objective, tolerance: float) -> Sequence[float | Decimal]:
     """θ with ‖∇f(θ)‖₂ ≤ τ, certified. It never gives up: an error whose probability depends on votes is a leak.
 
     float64 is enough for ordinary sizes. Where it is not, or the solver refuses for whatever reason, decimal

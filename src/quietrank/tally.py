@@ -140,9 +140,9 @@ def _item_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
     """
     import ibis
 
-    won, lost = rows.weight * rows.y, rows.weight * (2 - rows.y)
-    a = rows.group_by(item=rows.a).agg(wins=won.sum(), losses=lost.sum(), rows=rows.count(), flawed=_flawed(rows))
-    b = rows.group_by(item=rows.b).agg(wins=lost.sum(), losses=won.sum(), rows=rows.count())
+    won, lost = _won_and_lost(rows)
+    a = rows.group_by(item=rows.a).agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
+    b = rows.group_by(item=rows.b).agg(wins=lost, losses=won, rows=rows.count())
     sides = a.union(b.mutate(flawed=ibis.literal(0, type="int64")))
     known = sides.left_join(items, sides.item == items.name)
     return known.group_by("index").agg(**{name: known[name].sum() for name in SUMS})
@@ -150,8 +150,8 @@ def _item_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
 
 def _pair_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
     """Per pair of item indices (NULL for names not declared): the sums, wins being those of a."""
-    won, lost = rows.weight * rows.y, rows.weight * (2 - rows.y)
-    pairs = rows.group_by("a", "b").agg(wins=won.sum(), losses=lost.sum(), rows=rows.count(), flawed=_flawed(rows))
+    won, lost = _won_and_lost(rows)
+    pairs = rows.group_by("a", "b").agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
     first = items.select(name_a="name", index_a="index")
     second = items.view().select(name_b="name", index_b="index")
     known = pairs.left_join(first, pairs.a == first.name_a)
@@ -159,9 +159,19 @@ def _pair_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
     return known.group_by("index_a", "index_b").agg(**{name: known[name].sum() for name in SUMS})
 
 
+def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
+    """The weight that a has won and lost, in half votes."""
+    if "y" not in rows.columns:
+        return rows.weight.sum() * 2, rows.weight.sum() * 0
+    return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
+
+
 def _flawed(rows: ir.Table) -> ir.Value:
     """How many rows are flawed in a way that the item index does not show."""
-    return ((rows.a == rows.b) | rows.y.isnull() | rows.weight.isnull()).cast("int8").sum()
+    flawed = (rows.a == rows.b) | rows.weight.isnull()
+    if "y" in rows.columns:
+        flawed |= rows.y.isnull()
+    return flawed.cast("int8").sum()
 
 
 def _rows(votes: Votes, privacy: Privacy, counted: int) -> int:

@@ -58,11 +58,14 @@ class Votes:
     def rows(self, *, numbered: bool = False) -> ir.Table:
         """One row per vote: a, b (text), y (2 = a won, 1 = tie, 0 = b won, NULL = unreadable), person.
 
+        Where no column can say otherwise a always won, and there is no y.
         Items and people are compared as they are written, byte by byte; an empty cell may be NULL or "".
         """
         table = self.source.numbered if numbered and self.source.numbered is not None else self.source.table
         a, b = _text(table[self.columns.a]), _text(table[self.columns.b])
-        read = {"a": a, "b": b, "y": self._y(table, a, b)}
+        read = {"a": a, "b": b}
+        if self.columns.outcome is not None or self.columns.tie is not None:
+            read["y"] = self._y(table, a, b)
         if self.columns.person is not None:
             read["person"] = _text(table[self.columns.person])
         if files.ROW in table.columns:
@@ -70,8 +73,6 @@ class Votes:
         return table.select(**read)
 
     def _y(self, table: ir.Table, a: ir.Value, b: ir.Value) -> ir.Value:
-        import ibis
-
         if self.columns.outcome is not None:
             word = table[self.columns.outcome].cast("string")
             plain = word.strip().lower()
@@ -83,10 +84,8 @@ class Votes:
             if not self._items_are_outcome_words():
                 cases += [(word == a, 2), (word == b, 0)]
             return _cases(cases)
-        if self.columns.tie is not None:
-            plain = table[self.columns.tie].cast("string").strip().lower()
-            return _cases([(plain.isin(NO), 2), (plain.isin(YES), 1)])
-        return ibis.literal(2, type="int8")
+        plain = table[self.columns.tie].cast("string").strip().lower()
+        return _cases([(plain.isin(NO), 2), (plain.isin(YES), 1)])
 
     def _items_are_outcome_words(self) -> bool:
         """Whether an outcome such as `left` could also be meant as an item's name; then only the word counts."""

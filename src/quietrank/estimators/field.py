@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 CELL = 0.5
 NODES = 10
 REACH = 70
-DENSE_LIMIT = 256  # below this many points, the n × n table is faster than the cells
+DENSE_LIMIT = 1000  # up to this many points the n × n tables are about as fast as the cells, and exact
 
 
 def error_bound(width: float = CELL, nodes: int = NODES, reach: int = REACH) -> float:
@@ -97,6 +97,7 @@ class CellField:
 
     order: NDArray[np.intp] | None  # puts the points in order of their cells; None: they are already
     cells: NDArray[np.int64]  # the numbers of the occupied cells, ascending
+    neighbours: list[tuple[NDArray[np.intp], NDArray[np.intp]]]  # pairs of occupied cells 1, 2, …, R apart
     edges: list[int]  # points edges[c] … edges[c + 1] − 1, in that order, are in cell c
     basis: list[Floats]  # for each cell, T_0(t_i), …, T_{p−1}(t_i) in column i
 
@@ -111,17 +112,18 @@ class CellField:
         edges = [*starts.tolist(), theta.size]
         t = 2 * (scaled - number) - 1
         basis = [_chebyshev(t[start:stop]) for start, stop in pairwise(edges)]
-        return cls(order, number[starts].astype(np.int64), edges, basis)
+        cells = number[starts].astype(np.int64)
+        return cls(order, cells, _neighbours(cells), edges, basis)
 
     def pull_and_slope(self, mass: Floats) -> tuple[Floats, Floats]:
         moments = self._moments(mass)
-        pull = _near(self.cells, moments, _tables().pull) + _far(self.cells, moments)
-        slope = _near(self.cells, moments, _tables().slope)
+        pull = _near(self.neighbours, moments, _tables().pull) + _far(self.cells, moments)
+        slope = _near(self.neighbours, moments, _tables().slope)
         both = self._values(np.stack([pull, slope], axis=1))
         return both[0], both[1]
 
     def slope(self, mass: Floats) -> Floats:
-        received = _near(self.cells, self._moments(mass), _tables().slope)
+        received = _near(self.neighbours, self._moments(mass), _tables().slope)
         return np.asarray(self._values(received[:, None, :])[0])
 
     def _moments(self, mass: Floats) -> Floats:
@@ -183,14 +185,20 @@ def _tables() -> _Tables:
     return _Tables(pull, slope)
 
 
-def _near(cells: NDArray[np.int64], moments: Floats, table: Floats) -> Floats:
-    """What every cell receives from the cells at most R away, as Chebyshev coefficients."""
-    received = moments @ table[REACH]
-    furthest = min(REACH, int(cells[-1] - cells[0]))
-    for offset in range(1, furthest + 1):
+def _neighbours(cells: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """For each offset 1, …, R: the positions (left, right) of occupied cells that far apart."""
+    found = []
+    for offset in range(1, min(REACH, int(cells[-1] - cells[0])) + 1):
         right = np.searchsorted(cells, cells + offset)
         left = np.flatnonzero(cells[np.minimum(right, cells.size - 1)] == cells + offset)
-        right = right[left]
+        found.append((left, right[left]))
+    return found
+
+
+def _near(neighbours: list[tuple[NDArray[np.intp], NDArray[np.intp]]], moments: Floats, table: Floats) -> Floats:
+    """What every cell receives from the cells at most R away, as Chebyshev coefficients."""
+    received = moments @ table[REACH]
+    for offset, (left, right) in enumerate(neighbours, start=1):
         received[right] += moments[left] @ table[REACH + offset]
         received[left] += moments[right] @ table[REACH - offset]
     return np.asarray(received)

@@ -7,12 +7,14 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import linalg
 
 from quietrank.errors import SolverError
 from quietrank.estimators.links import Link, get_link
 from quietrank.estimators.pairs import FloatArray, IndexArray, Pairs, aggregate
-from quietrank.estimators.solver import DenseFactor, Hessian, Problem, Solution, solve
+from quietrank.estimators.solver import BandedFactor, Hessian, Problem, Solution, component_lifted, solve
 
+SMALL = 256
 MAX_STANDARD_ERRORS = 5000  # a dense inverse of this size takes seconds and 200 MB
 
 
@@ -63,19 +65,18 @@ class Fit:
     def standard_errors(self) -> FloatArray:
         """Standard error of each score minus the mean score of its component: √diag(P H⁻¹ P).
 
-        H is the Hessian with the ridge, P removes component means. The errors are conditional on the model and,
-        with a ridge, read it as a Gaussian prior of variance 1/γ.
+        H is the Hessian with the ridge, P removes component means. The errors are conditional on the model
+        and, with a ridge, read it as a Gaussian prior of variance 1/γ.
         """
-        n = self.pairs.n_items
+        hessian, n = self._hessian, self.pairs.n_items
+        if n > SMALL and n**2 * hessian.ordering[1] <= 2e10:
+            return np.sqrt(_banded_variances(hessian))
         if n > MAX_STANDARD_ERRORS:
             raise SolverError(
                 f"standard errors of all {n} items need an n-by-n inverse; ask for the items you want with "
                 f"standard_errors_of(items), or fit at most {MAX_STANDARD_ERRORS} items"
             )
-        factor = DenseFactor(self._hessian)
-        # DenseFactor holds H + Σ_C δ·1_C 1_Cᵀ/|C|, whose inverse exceeds P H⁻¹ P by 1_C 1_Cᵀ/(|C|(γ + δ))
-        excess = 1 / (np.bincount(self.components)[self.components] * (self.ridge + factor.delta))
-        return np.sqrt(np.maximum(factor.inverse_diagonal() - excess, 0.0))
+        return np.sqrt(_dense_variances(hessian))
 
     def standard_errors_of(self, items: ArrayLike) -> FloatArray:
         """The standard errors of some items, one linear system each: for fits with very many items."""
@@ -91,6 +92,46 @@ class Fit:
         hessian = Hessian(self.solution.problem)
         hessian.evaluate(self.scores)
         return hessian
+
+
+def _dense_variances(hessian: Hessian) -> FloatArray:
+    matrix, delta = component_lifted(hessian)
+    if len(matrix) <= SMALL:
+        inverse = _sweep(np.triu(matrix) + np.triu(matrix, 1).T)
+    else:
+        inverse = linalg.lapack.dpotri(linalg.cholesky(matrix, check_finite=False))[0]
+    # the inverse of H + Σ_C δ·1_C 1_Cᵀ/|C| exceeds P H⁻¹ P by 1_C 1_Cᵀ/(|C|(γ + δ))
+    labels = hessian.problem.components
+    excess = 1 / (np.bincount(labels)[labels] * (hessian.problem.ridge + delta))
+    return np.maximum(inverse.diagonal() - excess, 0.0)
+
+
+def _sweep(matrix: FloatArray) -> FloatArray:
+    """Inverse of a positive definite matrix by Gauss–Jordan sweeps.
+
+    For a few hundred items this costs milliseconds always, where LAPACK starts threads and, on a busy machine,
+    may wait a second for them.
+    """
+    for k in range(len(matrix)):
+        pivot, column = matrix[k, k], matrix[:, k].copy()
+        matrix -= np.multiply.outer(column / pivot, column)
+        matrix[:, k] = matrix[k] = column / pivot
+        matrix[k, k] = -1 / pivot
+    return -matrix
+
+
+def _banded_variances(hessian: Hessian) -> FloatArray:
+    """Solve for P e_i, a block of items at a time, in the band of the comparison graph."""
+    n, factor, labels = hessian.n, BandedFactor(hessian, *hessian.ordering), hessian.problem.components
+    share = 1 / np.bincount(labels)[labels]
+    variances = np.empty(n)
+    for start in range(0, n, 256):
+        block = np.arange(start, min(start + 256, n))
+        right = -np.where(labels[:, None] == labels[block], share[block], 0.0)
+        right[block, block - start] += 1.0
+        x = factor.solve(right)
+        variances[block] = np.einsum("ij,ij->j", right, x)  # (P e_i)·H⁻¹ P e_i
+    return np.maximum(variances, 0.0)
 
 
 def fit_arrays(

@@ -89,7 +89,7 @@ def fit_scores(
     if isinstance(design, PublicDesign):
         pairs = _pairs(design, s.size)
         chosen = choose_gamma(_public_evidence(s, pairs), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
-        solution = solve(Problem.from_tally(pairs, s, chosen))
+        solution = solve(Problem.from_tally(pairs, s, chosen), 1e-8 * _scale(s, pairs.exposure, chosen))
         return Scores(solution.scores, chosen, solution.gradient_norm)
     a = rank_one_weights(design, s.size)
     chosen = choose_gamma(_rank_one_evidence(s, a), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
@@ -107,6 +107,14 @@ def _checked(net_wins: ArrayLike, design: Design, noise_sd: float, gamma: float 
     if isinstance(design, RankOneDesign) and np.shape(design.exposure) != s.shape:
         raise SolverError(f"exposure must have one entry per item, got {np.shape(design.exposure)} for {s.size}")
     return s
+
+
+def _scale(s: Floats, exposure: Floats, gamma: float) -> float:
+    """A lower bound of max(1, max |θ_i|): opponents pull with at most d_i/2, only γθ_i can hold the rest of s̃_i.
+
+    Digits beyond 1e-8 of the largest score would take extended precision, and say nothing after noise like that.
+    """
+    return max(1.0, float(np.max(np.abs(s - s.mean()) - exposure / 2)) / gamma)
 
 
 def _pairs(design: PublicDesign, n: int) -> Pairs:
@@ -261,9 +269,10 @@ def _pooled(s: Floats, d: Floats, signal: Floats, spectrum: Floats) -> Evidence:
     curvature = np.quantile(spectrum, (np.arange(51) + 0.5) / 51)
     if s.size <= POOLS**2:
         return Evidence(np.ones(s.size), d, signal, square, curvature)
-    by_square = np.argsort(square)
-    exposure_class = np.searchsorted(np.quantile(d, np.arange(1, POOLS) / POOLS), d).astype(np.uint8)
-    order = by_square[np.argsort(exposure_class[by_square], kind="stable")]
+    order = np.argsort(square)
+    if np.ptp(d) > 0:
+        classes = np.searchsorted(np.quantile(d, np.arange(1, POOLS) / POOLS), d).astype(np.uint8)
+        order = order[np.argsort(classes[order], kind="stable")]
     starts = np.arange(POOLS**2) * s.size // POOLS**2
     number = np.diff([*starts, s.size]).astype(np.float64)
     d, signal, square = (np.add.reduceat(x[order], starts) / number for x in (d, signal, square))
@@ -320,7 +329,10 @@ class Iterate:
 
     def hessian_times(self, problem: RankOne, v: Floats) -> Floats:
         """Hv."""
-        return np.asarray(self.diagonal * v - problem.a * self.field.slope(problem.a * v))
+        image = self.field.slope(problem.a * v)
+        image *= -problem.a
+        image += self.diagonal * v
+        return image
 
 
 def minimise(problem: RankOne) -> Iterate:
@@ -332,7 +344,8 @@ def minimise(problem: RankOne) -> Iterate:
         if residual <= ROUNDING or (residual <= TOLERANCE and residual > 0.5 * best):
             return at
         best = min(best, residual)
-        at = _newton_step(problem, at, forcing=min(0.1, residual))
+        # Quadratic convergence asks for a direction as good as the residual, but none is needed below rounding.
+        at = _newton_step(problem, at, forcing=min(0.1, max(residual, 0.1 * ROUNDING / residual)))
     raise SolverError(
         f"the scores did not converge: residual {best:.1e} > {TOLERANCE:.0e} after {MAX_NEWTON} Newton steps; "
         f"use a larger gamma than gamma={problem.gamma:g}"
@@ -355,7 +368,7 @@ def _start(problem: RankOne) -> Floats:
     Items that nothing holds back start where they end, so that they do not drown the rest in the first steps.
     """
     exposure, s = problem.a * problem.a.sum(), problem.net_wins
-    theta = s / (exposure / 4 + problem.gamma)
+    theta = np.asarray(s / (exposure / 4 + problem.gamma))
     far = np.abs(s) > exposure / 4
     x, d, target = np.abs(theta[far]), exposure[far], np.abs(s[far])
     for _ in range(20):
@@ -394,17 +407,19 @@ def _conjugate_gradients(problem: RankOne, at: Iterate, forcing: float) -> Float
     x = np.zeros_like(at.theta)
     residual = -at.gradient
     scaled = residual / at.diagonal
-    search = scaled
+    search = scaled.copy()
     size = float(residual @ scaled)
     enough = forcing**2 * size
     for _ in range(MAX_CG):
         image = at.hessian_times(problem, search)
         step = size / float(search @ image)
         x += step * search
-        residual -= step * image
-        scaled = residual / at.diagonal
+        image *= step
+        residual -= image
+        np.divide(residual, at.diagonal, out=scaled)
         before, size = size, float(residual @ scaled)
         if size <= enough:
             break
-        search = scaled + (size / before) * search
+        search *= size / before
+        search += scaled
     return x

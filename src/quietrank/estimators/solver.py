@@ -21,16 +21,17 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
-from scipy.sparse.linalg import LinearOperator, eigsh, splu
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from quietrank.errors import SolverError
-from quietrank.estimators.links import LOGISTIC, Link, U
+from quietrank.estimators.links import LOGISTIC, TINY, Link, U
 from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs, blocks, scatter
 
-ACCURACY = 1e-8  # default distance to the true minimiser, Euclidean norm
+ACCURACY = 1e-8  # default distance of each score to its exact value
 DENSE_ITEMS = 60  # up to here dense Cholesky is the fastest
 SLOW_CG = 60  # conjugate gradients that need more steps than this make us look for a factorisation
 MAX_CG = 20_000
@@ -38,6 +39,8 @@ MAX_NEWTON = 300
 MAX_REFINE = 40
 DIGITS = 50  # decimal digits of extended precision: far below the 2^-106 that two float64 can hold
 LANCZOS = 20
+LEAST_GAP = 0.02
+MAX_WEAK = 1000
 ZERO = Decimal(0)
 UNDERFLOW = 1e-270
 
@@ -89,7 +92,7 @@ class Solution:
     theta: FloatArray
     scores: FloatArray  # theta − mean(theta), computed before large component shifts can swallow digits
     gradient_norm: float  # certified: at least the Euclidean norm of the true gradient at theta + theta_low
-    error_bound: float  # Euclidean distance of the scores from the exact ones
+    error_bound: float  # of every score
     converged: bool
     components: IndexArray
     theta_low: FloatArray | None = None
@@ -101,30 +104,27 @@ class Solution:
 
 
 def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
-    """The minimiser with scores right to `accuracy` (Euclidean norm), or a SolverError.
+    """The minimiser with every score right to `accuracy`, or a SolverError.
 
-    Orthogonally to component shifts the distance to the minimiser is at most ‖gradient‖/μ, μ the least
-    curvature there. μ = γ is used when float64 can certify enough for it; otherwise half an estimate of γ + λ₂
-    of the Laplacian; and where float64 does not reach that either, gradients in decimal arithmetic.
+    With g the gradient, H the Hessian, D the Laplacian's diagonal and g summing to 0 on components, the distance
+    to the minimiser is at most each of
+    (1) ‖g‖/γ;
+    (2) about ‖D^-½ g‖/(λ √D), λ the least eigenvalue > 0 of D^-½ L D^-½: not hurt by single weakly held items;
+    (3) ‖g‖/μ, μ the least eigenvalue of H orthogonal to component shifts;
+    (1) is rigorous; (2) and (3) use half of an eigenvalue estimate (within the accuracy H hardly changes: its
+    logarithm moves by less than 4·accuracy). They are tried in this order in float64; then (3) again with
+    gradients in decimal arithmetic.
     """
     require_minimiser(problem)
     newton = _Newton(problem)
-    mu = problem.ridge
-    newton.run(accuracy * mu / 2)
-    certificate = newton.certificate(accuracy * mu)
-    if not certificate <= accuracy * mu:
-        mu = max(mu, newton.least_curvature() / 2)
-        newton.run(accuracy * mu / 4)
-        certificate = newton.certificate(accuracy * mu)
-    if not certificate <= accuracy * mu:
-        certificate = newton.refine(accuracy * mu / 4)
-    error = certificate / mu if mu > 0 else math.inf if certificate > 0 else 0.0
-    if not error <= accuracy:
-        raise SolverError(
-            f"the fit is only certain to {error:.2g}, not to {accuracy:g} (gradient {certificate:.2g}, "
-            f"least curvature {mu:.2g}): these votes hold the items together too weakly; give a larger ridge"
-        )
-    return newton.solution(error, certificate)
+    for bound in (newton.ridge_bound, newton.scaled_bound, newton.curvature_bound, newton.extended_bound):
+        certificate, error = bound(accuracy)
+        if error <= accuracy:
+            return newton.solution(error, certificate)
+    raise SolverError(
+        f"the fit is only certain to {error:.2g}, not to {accuracy:g} (certified gradient {certificate:.2g}): "
+        "these votes hold some items too weakly for this ridge; give a larger ridge"
+    )
 
 
 def solve_certified(problem: Problem, tolerance: float) -> Solution:
@@ -170,6 +170,16 @@ def certified_gradient_norm(problem: Problem, theta: FloatArray, shift: FloatArr
     terms, c_i, γ·shift_i and γθ_i, each product being one more U. The factors 1.01 cover second-order terms and
     the rounding of the bound itself, UNDERFLOW what is too small for float64 (weights up to 1e18).
     """
+    total, error = _gradient_and_error(problem, theta, shift)
+    return _bound(_norm(total), _norm(error), problem.pairs.n_items)
+
+
+def _bound(norm: float, error: float, n: int) -> float:
+    """norm + error, with the rounding of two norms of n numbers."""
+    return (norm + 1.01 * error) * (1 + 4 * (n + 10) * U) + UNDERFLOW
+
+
+def _gradient_and_error(problem: Problem, theta: FloatArray, shift: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     pairs, link, n = problem.pairs, problem.link, problem.pairs.n_items
     slope, size = np.empty(len(pairs.i)), np.empty(len(pairs.i))
     for part in blocks(len(pairs.i)):
@@ -183,9 +193,7 @@ def certified_gradient_norm(problem: Problem, theta: FloatArray, shift: FloatArr
         if term is not None:
             total, sizes = total + term, sizes + np.abs(term)
     terms = np.diff(pairs.rows) + np.bincount(pairs.j, minlength=n) + 8
-    error = (link.grad_error(float(np.ptp(theta))) + 1.01 * U * (terms + 2)) * sizes
-    bound = _norm(total) + 1.01 * _norm(error)
-    return bound * (1 + 4 * (n + 10) * U) + UNDERFLOW
+    return total, (link.grad_error(float(np.ptp(theta))) + 1.01 * U * (terms + 2)) * sizes
 
 
 def decimal_gradient(problem: Problem, high: FloatArray, low: FloatArray) -> tuple[FloatArray, float]:
@@ -227,11 +235,53 @@ class _Newton:
         parts = problem.ridge * problem.shift, np.zeros(1) if problem.linear is None else problem.linear
         self.constant, self.sizes = parts[0] + parts[1], np.abs(parts[0]) + np.abs(parts[1])
         self.theta = np.zeros(problem.pairs.n_items)
+        self.mu = 0.0
         self.extended: tuple[FloatArray, FloatArray] | None = None
         self.gradient = self.evaluate(self.theta)
 
     def evaluate(self, theta: FloatArray) -> FloatArray:
         return self.hessian.evaluate(theta) + self.problem.ridge * theta + self.constant
+
+    def ridge_bound(self, accuracy: float) -> tuple[float, float]:
+        """Newton's method to ‖g‖ ≤ accuracy·γ; the certified ‖g‖ and the distance it proves."""
+        ridge = self.problem.ridge
+        self.run(accuracy * ridge / 2)
+        certificate = self.certificate(accuracy * ridge)
+        return certificate, certificate / ridge if ridge > 0 else 0.0 if self.hessian.shiftless else math.inf
+
+    def scaled_bound(self, accuracy: float) -> tuple[float, float]:
+        """Bound (2) of solve, for the largest error of a score.
+
+        Items held well (set S) err by at most ‖D^-½ g‖/(λ√D_i) up to a common shift. The others (set N) solve
+        H_NN z_N = g_N + (weights to S)·z_S, and H_NN is an M-matrix whose rows outweigh those weights, so by
+        the maximum principle |z_N| ≤ max|z_S| + max(H_NN⁻¹|g_N|). Centring at most doubles it.
+        """
+        hessian, n = self.hessian, self.problem.pairs.n_items
+        gap = hessian.normalised_gap() / 2
+        if gap < LEAST_GAP:  # conjugate gradients and this bound are both poor on such graphs
+            return math.inf, math.inf
+        self.run(accuracy * gap / float(hessian.scale.max()) / 8, hessian.scale)
+        total, error = _gradient_and_error(self.problem, self.theta, self.problem.shift)
+        scale, weak = hessian.scale, hessian.weak_items()
+        centred = total - _component_means(total, self.problem.components)
+        held = _bound(_norm(scale * centred), _norm(scale * error), n) / gap
+        held *= float(np.delete(scale, weak).max())
+        loose = hessian.weak_inverse(weak, (np.abs(centred) + 1.01 * error)[weak])
+        return _bound(_norm(total), _norm(error), n), 2 * (held + loose)
+
+    def curvature_bound(self, accuracy: float) -> tuple[float, float]:
+        self.mu = max(self.problem.ridge, self.hessian.least_curvature() / 2)
+        if self.mu == 0:
+            return math.inf, math.inf
+        self.run(accuracy * self.mu / 4)
+        certificate = self.certificate(accuracy * self.mu)
+        return certificate, certificate / self.mu
+
+    def extended_bound(self, accuracy: float) -> tuple[float, float]:
+        if self.mu == 0:
+            return math.inf, math.inf
+        certificate = self.refine(accuracy * self.mu / 4)
+        return certificate, certificate / self.mu
 
     def certificate(self, enough: float) -> float:
         """A certified bound of the gradient norm at theta + shift; the first that is `enough`, or the sharp one.
@@ -239,26 +289,26 @@ class _Newton:
         The quick one is ‖gradient‖ plus the error bound of certified_gradient_norm with ψ ≤ κ1 for every term;
         r is doubled because aσ(−x) is evaluated as a·e^−x·σ(x), two factors that each err.
         """
-        problem, pairs = self.problem, self.problem.pairs
+        problem, n = self.problem, self.problem.pairs.n_items
         sizes = problem.link.kappa1 * self.hessian.exposure + np.abs(problem.ridge * self.theta) + self.sizes
         relative = 2 * problem.link.grad_error(float(np.ptp(self.theta))) + 1.01 * U * (self.hessian.terms + 12)
-        quick = _norm(self.gradient) + 1.01 * _norm(relative * sizes)
-        quick = quick * (1 + 4 * (pairs.n_items + 10) * U) + UNDERFLOW
+        quick = _bound(_norm(self.gradient), _norm(relative * sizes), n)
         return quick if quick <= enough else certified_gradient_norm(problem, self.theta, problem.shift)
 
-    def run(self, target: float) -> None:
-        """Step until ‖gradient‖ ≤ target or rounding stops all progress."""
-        first = norm = _norm(self.gradient)
+    def run(self, target: float, scale: FloatArray | float = 1.0) -> None:
+        """Step until ‖scale·gradient‖ ≤ target, or to where rounding hides all progress."""
+        noise = U * _norm(scale * self.problem.link.kappa1 * self.hessian.exposure)
+        target = max(target, noise / 4)
+        first = norm = _norm(scale * self.gradient)
         stalled = 0
         for _ in range(MAX_NEWTON):
             if norm <= target or stalled >= 3:
                 return
             # solve no better than this step can use: superlinear, but not below the target
             forcing = max(min(0.1, math.sqrt(norm / first)), 0.3 * target / norm)
-            direction = self.hessian.solve(-self.gradient, forcing)
-            self.step(direction)
-            before, norm = norm, _norm(self.gradient)
-            stalled = stalled + 1 if norm > 0.7 * before and norm < 1e-9 * (1 + first) else 0
+            self.step(self.hessian.solve(-self.gradient, forcing))
+            before, norm = norm, _norm(scale * self.gradient)
+            stalled = stalled + 1 if norm > 0.7 * before and norm < 1e4 * noise else 0
 
     def step(self, direction: FloatArray) -> None:
         """Line search on the slope g·p, which increases along the line because f is convex.
@@ -280,10 +330,6 @@ class _Newton:
                 low = alpha
                 alpha = 2 * alpha if math.isinf(high) else (low + high) / 2
         self.theta, self.gradient = theta, gradient
-
-    def least_curvature(self) -> float:
-        """λ_min of the Hessian orthogonal to component shifts, by Lanczos on its inverse (an estimate)."""
-        return self.hessian.least_curvature()
 
     def refine(self, target: float) -> float:
         """Iterative refinement: decimal gradients, float64 Newton steps, θ as high + low; the norm reached."""
@@ -349,9 +395,8 @@ class Hessian:
                 slope[part] = b * link.grad(-x) - a * link.grad(x)
                 weight[part] = a * link.curvature(x) + b * link.curvature(-x)
         self.factor = None
-        self.diagonal = self.weight @ self.ones + self.weight_t @ self.ones + self.problem.ridge
-        gradient: FloatArray = self.slope @ self.ones - self.slope_t @ self.ones
-        return gradient
+        self.diagonal = _times(self.weight, self.ones) + _times(self.weight_t, self.ones) + self.problem.ridge
+        return _times(self.slope, self.ones) - _times(self.slope_t, self.ones)
 
     @cached_property
     def exposure(self) -> FloatArray:
@@ -359,13 +404,13 @@ class Hessian:
         return self.problem.pairs.exposure
 
     def apply(self, x: FloatArray) -> FloatArray:
-        y: FloatArray = self.diagonal * x
-        y -= self.weight @ x
-        y -= self.weight_t @ x
+        y = self.diagonal * x
+        y -= _times(self.weight, x)
+        y -= _times(self.weight_t, x)
         return y
 
     def solve(self, right: FloatArray, relative: float) -> FloatArray:
-        """x with ‖Hx − right‖ ≤ relative·‖right‖ (as near as rounding allows for factorisations)."""
+        """x with ‖D^-½(Hx − right)‖ ≤ relative·‖D^-½ right‖, or a factorisation's answer."""
         right = right - _component_means(right, self.problem.components)
         if self.method == "cg":
             x, steps = _conjugate_gradients(self, right, relative)
@@ -380,20 +425,62 @@ class Hessian:
             self.factor = _factorise(self)
         return self.factor.solve(right)
 
+    @property
+    def shiftless(self) -> bool:
+        """No pair at all: nothing but component shifts, which are known exactly."""
+        return len(self.problem.pairs.i) == 0
+
+    @property
+    def scale(self) -> FloatArray:
+        """D^-½, D the Laplacian's diagonal; 0 for items that met nobody, whose scores are known exactly."""
+        laplacian = self.diagonal - self.problem.ridge
+        return np.where(laplacian > 0, 1 / np.sqrt(np.maximum(laplacian, TINY)), 0.0)
+
+    def weak_items(self) -> NDArray[np.intp]:
+        """Items held a hundred times more weakly than the typical one."""
+        scale = self.scale
+        return np.flatnonzero(scale > 10 * np.median(scale[scale > 0]))
+
+    def weak_inverse(self, weak: NDArray[np.intp], right: FloatArray) -> float:
+        """max(H_NN⁻¹ right) over the weak items N, for right ≥ 0."""
+        if len(weak) == 0:
+            return 0.0
+        if len(weak) > MAX_WEAK:
+            return math.inf
+        block = self.weight[weak][:, weak].toarray()
+        matrix = np.diag(self.diagonal[weak]) - block - block.T
+        return float(np.abs(np.linalg.solve(matrix, right)).max())
+
+    def normalised_gap(self) -> float:
+        """1 − the largest eigenvalue of D^-½ A D^-½ (A = D − L) but for component shifts: Lanczos, an estimate."""
+        scale, labels = self.scale, self.problem.components
+        trivial = np.divide(1.0, scale, out=np.zeros(self.n), where=scale > 0)  # D^½, to be projected out
+        size = _sums(trivial**2, labels)
+
+        def project(x: FloatArray) -> FloatArray:
+            return x - trivial * _safe_ratio(_sums(trivial * x, labels), size)
+
+        def adjacency(x: FloatArray) -> FloatArray:
+            y = scale * project(x.ravel())
+            return project(scale * (_times(self.weight, y) + _times(self.weight_t, y)))
+
+        return 1 - self._largest(adjacency)
+
     def least_curvature(self) -> float:
-        if self.n - 1 - int(self.problem.components.max(initial=0)) <= 0:
-            return math.inf  # no pair at all: nothing but component shifts
-        operator = LinearOperator((self.n, self.n), matvec=lambda v: self.solve(v.ravel(), 1e-6), dtype=np.float64)
-        start = np.cos(np.arange(self.n, dtype=np.float64) ** 2)  # fixed and generic
-        start -= _component_means(start, self.problem.components)
-        if self.n <= 2 * LANCZOS:
-            inverse = operator @ np.eye(self.n) if self.n > 1 else np.zeros((1, 1))
-            largest = float(np.linalg.eigvalsh((inverse + inverse.T) / 2)[-1])
-        else:
-            largest = float(
-                eigsh(operator, k=1, which="LA", v0=start, ncv=LANCZOS, tol=0.05, return_eigenvectors=False)[0]
-            )
+        """The least eigenvalue of H orthogonal to component shifts: Lanczos on the inverse, an estimate."""
+        largest = self._largest(lambda x: self.solve(x.ravel(), 1e-6))
         return 1 / largest if largest > 0 else 0.0
+
+    def _largest(self, apply: Callable[[FloatArray], FloatArray]) -> float:
+        operator = LinearOperator((self.n, self.n), matvec=apply, dtype=np.float64)
+        if self.n <= 2 * LANCZOS:
+            matrix = np.column_stack([apply(column) for column in np.eye(self.n)])
+            return float(np.linalg.eigvalsh((matrix + matrix.T) / 2)[-1])
+        start = np.cos(np.arange(self.n, dtype=np.float64) ** 2)  # fixed and generic
+        try:
+            return float(eigsh(operator, 1, which="LA", v0=start, ncv=LANCZOS, tol=0.02, return_eigenvectors=False)[0])
+        except ArpackNoConvergence:
+            return math.inf
 
     @cached_property
     def ordering(self) -> tuple[IndexArray, int]:
@@ -421,24 +508,25 @@ class Factor(Protocol):
 
 
 class DenseFactor:
-    """Cholesky of H + Σ_C δ·1_C 1_Cᵀ/|C|, equal to H on everything orthogonal to the 1_C, and never singular."""
+    """Cholesky of H + Σ_C δ·1_C 1_Cᵀ/|C|, which is H on all that is orthogonal to the 1_C, and never singular."""
 
     def __init__(self, hessian: Hessian) -> None:
-        labels = hessian.problem.components
-        self.delta = float(hessian.diagonal.mean()) or 1.0
-        weight = self.delta / np.bincount(labels)
-        matrix = hessian.dense()
-        matrix += weight[0] if len(weight) == 1 else np.where(labels[:, None] == labels, weight[labels], 0.0)
+        matrix = component_lifted(hessian)[0]
         self.cholesky = _cholesky(matrix, np.einsum("ii->i", matrix), _dense_cholesky)
 
     def solve(self, right: FloatArray) -> FloatArray:
         x: FloatArray = linalg.cho_solve((self.cholesky, False), right, check_finite=False)
         return x
 
-    def inverse_diagonal(self) -> FloatArray:
-        """diag of the inverse of the factorised matrix."""
-        inverse: FloatArray = linalg.lapack.dpotri(self.cholesky)[0]
-        return inverse.diagonal()
+
+def component_lifted(hessian: Hessian) -> tuple[FloatArray, float]:
+    """H + Σ_C δ·1_C 1_Cᵀ/|C| (upper triangle) and δ, taken as the mean diagonal entry."""
+    labels = hessian.problem.components
+    delta = float(hessian.diagonal.mean()) or 1.0
+    weight = delta / np.bincount(labels)
+    matrix = hessian.dense()
+    matrix += weight[0] if len(weight) == 1 else np.where(labels[:, None] == labels, weight[labels], 0.0)
+    return matrix, delta
 
 
 class BandedFactor:
@@ -535,9 +623,9 @@ def _conjugate_gradients(hessian: Hessian, right: FloatArray, relative: float) -
     x, r = np.zeros_like(right), right.copy()
     z = inverse * r
     p, rz = z.copy(), _dot(r, z)
-    stop = relative * _norm(right)
+    stop = relative**2 * rz  # in the norm ‖D^-½ r‖, in which weakly held items count
     for step in range(MAX_CG):
-        if _norm(r) <= stop:
+        if rz <= stop:
             return x, step
         q = hessian.apply(p)
         curvature = _dot(p, q)
@@ -572,8 +660,16 @@ def _logistic_terms(
 
 
 def _row_sums(pairs: Pairs, values: FloatArray) -> FloatArray:
-    sums: FloatArray = csr_array((values, pairs.j, pairs.rows), shape=(pairs.n_items,) * 2) @ np.ones(pairs.n_items)
-    return sums
+    n = pairs.n_items
+    return _times(csr_array((values, pairs.j, pairs.rows), shape=(n, n)), np.ones(n))
+
+
+def _times(matrix: csr_array | csc_array, x: FloatArray) -> FloatArray:
+    return np.asarray(matrix @ x, dtype=np.float64)
+
+
+def _safe_ratio(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
@@ -588,8 +684,12 @@ def _norm(a: FloatArray) -> float:
 def _component_means(values: FloatArray, labels: IndexArray) -> FloatArray:
     if labels.max(initial=0) == 0:
         return np.full_like(values, values.mean())
-    means: FloatArray = (np.bincount(labels, weights=values) / np.bincount(labels))[labels]
-    return means
+    return _sums(values, labels) / np.bincount(labels)[labels]
+
+
+def _sums(values: FloatArray, labels: IndexArray) -> FloatArray:
+    """The sum of each item's component."""
+    return scatter(labels, values, 0)[labels]
 
 
 def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

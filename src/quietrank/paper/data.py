@@ -58,7 +58,7 @@ def strengths(n: int, rng: np.random.Generator) -> Floats:
 def raw_strengths(n: int, rng: np.random.Generator) -> Floats:
     """The same before centring."""
     k = top_size(n)
-    return np.log(np.concatenate([np.ones(k), rng.uniform(0.2, 0.7, n - k)]))
+    return np.asarray(np.log(np.concatenate([np.ones(k), rng.uniform(0.2, 0.7, n - k)])))
 
 
 def win_probabilities(theta: Floats) -> Floats:

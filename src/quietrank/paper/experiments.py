@@ -45,10 +45,10 @@ MANY_EPSILONS = (0.2, 0.25, 1 / 3, 0.5, 1.0, 1.5, 2.0, 2.5, 5.0, inf)
 
 # Repetitions: 1, 2 and 4 as published (the `runs` of the reference file), 8 as published; 3 and 5 to 7 ours.
 REPETITIONS = {
-    "1": 120, "2": 120, "3": 120, "4": 45, "5": 400, "6": 400, "7": 400, "8": 1000, "phase": 200, "attack": 4000,
+    "1": 120, "2": 120, "3": 120, "4": 45, "5": 400, "6": 400, "7": 400, "8": 1000, "phase": 100, "attack": 800,
 }  # fmt: skip
 QUICK = {
-    "1": 6, "2": 6, "3": 4, "4": 4, "5": 12, "6": 12, "7": 12, "8": 60, "phase": 12, "attack": 100,
+    "1": 6, "2": 6, "3": 4, "4": 4, "5": 12, "6": 12, "7": 12, "8": 60, "phase": 10, "attack": 20,
 }  # fmt: skip
 
 
@@ -80,13 +80,16 @@ class Cell:
     @property
     def key(self) -> tuple[int, ...]:
         """What seeds a repetition, with its number: nothing that depends on which other cells are run."""
+        alone = round(1e6 * self.epsilons[0]) if len(self.epsilons) == 1 else 0
         p = round(1e6 * (self.p or 0))
-        return (FIGURES.index(self.experiment), self.n, p, self.m or 0, sum(self.data.encode()))
+        return (FIGURES.index(self.experiment), self.n, p, self.m or 0, sum(self.data.encode()), alone)
 
     @property
     def name(self) -> str:
-        parts = [f"n{self.n}", *([f"p{self.p:g}"] if self.p else []), *([f"m{self.m}"] if self.m else [])]
-        return "-".join([*parts, *([self.data] if self.data else [])])
+        alone = self.epsilons[0] if len(self.epsilons) == 1 else None
+        parts = {"n": self.n, "p": self.p, "m": self.m, "eps": alone}
+        words = [f"{letter}{value:g}" for letter, value in parts.items() if value]
+        return "-".join([*words, *([self.data] if self.data else [])])
 
     def fingerprint(self, seed: int) -> str:
         """Changes with everything that a repetition's values depend on."""
@@ -108,33 +111,33 @@ def cells(experiment: str, quick: bool = False) -> list[Cell]:
 
 
 def _edge(experiment: str, n: int, p: float, epsilons: tuple[float, ...]) -> Cell:
-    return Cell(experiment, n, epsilons, p=p, cost=len(epsilons) * (0.03 + 2e-7 * n * n))
+    return Cell(experiment, n, epsilons, p=p, cost=len(epsilons) * (0.04 + 3e-7 * n * n))
 
 
 def _person(experiment: str, n: int, m: int, epsilons: tuple[float, ...]) -> Cell:
-    return Cell(experiment, n, epsilons, m=m, cost=len(epsilons) * 0.007)
+    return Cell(experiment, n, epsilons, m=m, cost=len(epsilons) * 0.012)
 
 
 def _cells_4() -> list[Cell]:
-    epsilons = {n: (0.1, 2.0, inf) for n in (150, 250, 350, 450, 550, 650)} | {350: (0.1, 0.5, 1.0, 2.0, 5.0, inf)}
+    epsilons = dict.fromkeys((150, 250, 350, 450, 550, 650), (0.1, 2.0, inf)) | {350: (0.1, 0.5, 1.0, 2.0, 5.0, inf)}
     return [_edge("4", n, 1.0, epsilons[n]) for n in epsilons]
 
 
 def _cells_8() -> list[Cell]:
     epsilons = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
     real = [survey(name) for name in ("cems", "immigration")]
-    return [Cell("8", s.duels.n, epsilons, m=s.people, data=s.name, cost=0.006) for s in real]
+    return [Cell("8", s.duels.n, epsilons, m=s.people, data=s.name, cost=0.01) for s in real]
 
 
 def _cells_phase() -> list[Cell]:
-    edge = [Cell("phase", n, (e,), p=1.0, cost=9e-8 * n * n * 10) for n in (250, 500, 1000) for e in (0.3, 1.0, 4.0)]
+    edge = [Cell("phase", n, (e,), p=1.0, cost=3e-7 * n * n) for n in (250, 500, 1000) for e in (0.3, 1.0, 4.0)]
     sizes = ((16, 1000), (32, 4000), (64, 16000))
-    person = [Cell("phase", n, (e,), m=m, cost=1e-6 * m * 5) for n, m in sizes for e in (0.3, 1.0, 4.0)]
+    person = [Cell("phase", n, (e,), m=m, cost=2e-3 + 2e-6 * m) for n, m in sizes for e in (0.3, 1.0, 4.0)]
     return edge + person
 
 
 def _cells_attack() -> list[Cell]:
-    return [Cell("attack", attack.ITEMS, attack.EPSILONS, p=1.0, cost=0.06)]
+    return [Cell("attack", attack.ITEMS, attack.EPSILONS, p=1.0, cost=0.1)]
 
 
 _CELLS: dict[str, Callable[[], list[Cell]]] = {
@@ -160,7 +163,7 @@ def _few(experiment: str, every: list[Cell]) -> list[Cell]:
         "6": lambda c: c.m in (250, 1000, 2000),
         "phase": lambda c: c.n in (16, 32, 250, 500),
     }
-    return [cell for cell in every if keep.get(experiment, lambda _: True)(cell)]
+    return [cell for cell in every if experiment not in keep or keep[experiment](cell)]
 
 
 def repeat(cell: Cell, repetition: int, seed: int) -> Values:
@@ -193,14 +196,22 @@ class Truth:
 
 
 def _run_edge(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
-    n, p = cell.n, cell.p or 1.0
-    truth = Truth(fixed_strengths(n, seed), top_size(n), rng.random(n))
-    duels = graph_duels(win_probabilities(truth.theta), p, rng)
+    truth, duels = _edge_votes(cell, rng, seed)
+    return _edge_values(cell, truth, duels, rng)
+
+
+def _edge_votes(cell: Cell, rng: np.random.Generator, seed: int) -> tuple[Truth, Duels]:
+    truth = Truth(fixed_strengths(cell.n, seed), top_size(cell.n), rng.random(cell.n))
+    return truth, graph_duels(win_probabilities(truth.theta), cell.p or 1.0, rng)
+
+
+def _edge_values(cell: Cell, truth: Truth, duels: Duels, rng: np.random.Generator) -> Values:
+    gamma = edge_ridge(cell.n, cell.p or 1.0)
     values: Values = {}
     start = None
     for epsilon in sorted(cell.epsilons, reverse=True):  # from little noise to much: the last fit is a good start
-        gamma, unit = edge_ridge(n, p), rng.laplace(size=n)
-        start = perturbed_mle(duels, rng.laplace(scale=8 / epsilon, size=n), gamma, start)
+        unit = rng.laplace(size=cell.n)
+        start = perturbed_mle(duels, rng.laplace(scale=8 / epsilon, size=cell.n), gamma, start)
         values |= truth.of_scores("perturbed_mle", epsilon, start)
         values |= truth.of_order("perturbed_mle", epsilon, start)
         values |= truth.of_order("noisy_counts", epsilon, duels.win_counts + unit * 2 / epsilon)
@@ -217,16 +228,13 @@ def _ours(duels: Duels, truth: Truth, epsilon: float, unit: Floats, scale: float
 
 def _run_one_shot(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
     """Experiment 4: the edge methods and the one-shot method on the same votes."""
-    n, p = cell.n, cell.p or 1.0
-    state = rng.bit_generator.state
-    values = _run_edge(cell, rng, seed)
-    rng.bit_generator.state = state  # the same votes again
-    truth = Truth(fixed_strengths(n, seed), top_size(n), rng.random(n))
-    chain = transition_matrix(graph_duels(win_probabilities(truth.theta), p, rng), p)
+    truth, duels = _edge_votes(cell, rng, seed)
+    values = _edge_values(cell, truth, duels, rng)
+    p = cell.p or 1.0
+    chain = transition_matrix(duels, p)
     scores, rho = stationary(chain), ergodicity(chain)
-    noise = rng.spawn(1)[0].laplace(size=(len(cell.epsilons), n))
-    for epsilon, unit in zip(cell.epsilons, noise, strict=True):
-        scale = one_shot_scale(n, truth.k, p, rho, epsilon)
+    for epsilon in cell.epsilons:
+        scale, unit = one_shot_scale(cell.n, truth.k, p, rho, epsilon), rng.laplace(size=cell.n)
         values |= truth.of_order("one_shot", epsilon, unit if scale == inf else scores + scale * unit)
     return values
 
@@ -280,19 +288,21 @@ def _run_phase(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
 def _run_attack(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
     theta = fixed_strengths(cell.n, seed)
     duels = graph_duels(win_probabilities(theta), 1.0, rng)
+    plain = score_estimate(duels, duels.net_wins, 0.0)
     values: Values = {}
     for epsilon in cell.epsilons:
-        unit = rng.laplace(size=cell.n)
-        ours = score_estimate(duels, duels.net_wins + unit * 2 / epsilon, 2 / epsilon)
-        mle = perturbed_mle(duels, rng.laplace(scale=8 / epsilon, size=cell.n), edge_ridge(cell.n, 1.0))
-        plain = score_estimate(duels, duels.net_wins, 0.0)
-        for method, scores in {"ours": ours, "perturbed_mle": mle, "non_private": plain}.items():
-            values[Point(method, "attack", epsilon)] = attack.attack(duels, theta, scores)
-            values[Point(method, "bound", epsilon)] = attack.bound(theta, scores, epsilon)
-            values[Point(method, "excess", epsilon)] = (
-                values[Point(method, "attack", epsilon)] - values[Point(method, "bound", epsilon)]
-            )
+        noisy = duels.net_wins + rng.laplace(scale=2 / epsilon, size=cell.n)
+        w = rng.laplace(scale=8 / epsilon, size=cell.n)
+        values |= _attacked("ours", duels, theta, score_estimate(duels, noisy, 2 / epsilon), epsilon)
+        values |= _attacked("perturbed_mle", duels, theta, perturbed_mle(duels, w, edge_ridge(cell.n, 1.0)), epsilon)
+        values |= _attacked("non_private", duels, theta, plain, epsilon)
     return values
+
+
+def _attacked(method: str, duels: Duels, theta: Floats, scores: Floats, epsilon: float) -> Values:
+    success, allowed = attack.attack(duels, theta, scores), attack.bound(theta, scores, epsilon)
+    found = {"attack": success, "bound": allowed, "excess": success - allowed}
+    return {Point(method, metric, epsilon): value for metric, value in found.items()}
 
 
 _RUN: dict[str, Callable[[Cell, np.random.Generator, int], Values]] = {

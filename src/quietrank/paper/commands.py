@@ -1,0 +1,163 @@
+"""The words after `quietrank paper` in; tables to stdout, progress to stderr, files into a folder, out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from quietrank.paper.reference import Deviation
+    from quietrank.paper.run import Row, Settings
+
+DEFAULT_OUT = Path("paper-results")
+
+paper_app = typer.Typer(
+    help="The published experiments: figures, a table of means, and a comparison with the published numbers.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@paper_app.callback(invoke_without_command=True)
+def paper(
+    context: typer.Context,
+    figure: Annotated[
+        str, typer.Option(help="1 to 8, phase, attack, theory (the last two) or all; several with commas.")
+    ] = "all",
+    repetitions: Annotated[
+        int | None, typer.Option(help="Per set-up; as published when not given.", metavar="R", min=1)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few set-ups, few repetitions: under a minute.")] = False,
+    out: Annotated[Path, typer.Option(help="Where results are kept; a run continues there.", metavar="DIR")] = (
+        DEFAULT_OUT
+    ),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 1,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; the numbers do not depend on it.", metavar="W", min=1)
+    ] = None,
+) -> None:
+    """Run the published experiments, with our method next to each published curve."""
+    if context.invoked_subcommand is not None:
+        return
+    import os
+
+    from quietrank.paper.run import Settings
+
+    chosen = workers or min(os.cpu_count() or 1, 8)
+    _run(Settings(out, _figures(figure), repetitions, quick, seed, chosen))
+
+
+@paper_app.command()
+def check(
+    reference: Annotated[
+        list[Path], typer.Option(help="CSV file of published figures; may be given twice.", metavar="FILE")
+    ],
+    out: Annotated[Path, typer.Option(help="Results of `quietrank paper`.", metavar="DIR")] = DEFAULT_OUT,
+) -> None:
+    """Compare results with the published figures; exit code 1 if one is outside its tolerance."""
+    from rich.console import Console
+
+    from quietrank.errors import QuietrankError
+    from quietrank.paper.reference import compare, read_published
+    from quietrank.paper.run import read_rows
+
+    rows = read_rows(out / "means.csv")
+    found = compare(rows, [point for path in reference for point in read_published(path)])
+    if not found:
+        raise QuietrankError(f"{out} and the reference have no point in common; run the figure that it is about")
+    Console().print(_deviations(found))
+    if not all(deviation.within for deviation in found):
+        raise typer.Exit(1)
+
+
+def _figures(text: str) -> tuple[str, ...]:
+    from quietrank.paper.experiments import FIGURES
+
+    named = {"all": FIGURES, "theory": ("phase", "attack")}
+    chosen = [figure for word in text.split(",") for figure in named.get(word.strip(), (word.strip(),))]
+    for figure in chosen:
+        if figure not in FIGURES:
+            raise typer.BadParameter(
+                f"{figure!r} is not one of {', '.join(FIGURES)}, theory, all", param_hint="--figure"
+            )
+    return tuple(dict.fromkeys(chosen))
+
+
+def _run(settings: Settings) -> None:
+    from rich.console import Console
+
+    from quietrank.paper.figures import draw
+
+    stderr = Console(stderr=True)
+    try:
+        rows = _with_progress(settings, stderr)
+    except KeyboardInterrupt:
+        stderr.print(f"interrupted; finished parts are in {settings.out}, the same command continues there")
+        raise typer.Exit(1) from None
+    with stderr.status("drawing …"):
+        paths = [path for figure in settings.figures for path in draw(figure, rows, settings.out)]
+    _print_summary(rows)
+    stderr.print(f"{len(rows)} means in {settings.out / 'means.csv'}, {len(paths)} pictures beside it")
+
+
+def _print_summary(rows: list[Row]) -> None:
+    from rich.console import Console
+
+    from quietrank.paper.summary import attack_lines, phase_lines
+
+    console = Console()
+    if any(row.experiment not in ("phase", "attack") for row in rows):
+        console.print(_summary(rows))
+    for line in (*phase_lines(rows), *attack_lines(rows)):
+        console.print(line)
+
+
+def _with_progress(settings: Settings, stderr: Console) -> list[Row]:
+    from rich import progress
+
+    from quietrank.paper.run import run
+
+    columns = (
+        progress.TextColumn("experiments"), progress.BarColumn(), progress.TaskProgressColumn(),
+        progress.TextColumn("elapsed"), progress.TimeElapsedColumn(),
+        progress.TextColumn("left"), progress.TimeRemainingColumn(elapsed_when_finished=False),
+    )  # fmt: skip
+    with progress.Progress(*columns, console=stderr, speed_estimate_period=120) as bar:
+        task = bar.add_task("")
+        return run(settings, lambda done, total: bar.update(task, advance=done, total=total))
+
+
+def _summary(rows: list[Row]) -> Table:
+    from rich.table import Table
+
+    from quietrank.paper.summary import SHORT_METHODS, SHORT_METRICS, summarise
+
+    table = Table(title="Means over all set-ups of an experiment (smaller is better)")
+    lines, methods = summarise(rows)
+    for column in ("exp.", "measure", "ε", *(SHORT_METHODS[method] for method in methods)):
+        table.add_column(column, justify="left" if column in ("exp.", "measure") else "right")
+    for line in lines:
+        values = [f"{line.means[m]:.3f}" if m in line.means else "" for m in methods]
+        epsilon = f"{line.epsilon:g}".replace("inf", "∞")
+        table.add_row(line.experiment, SHORT_METRICS[line.metric], epsilon, *values)
+    return table
+
+
+def _deviations(found: list[Deviation]) -> Table:
+    from rich.table import Table
+
+    from quietrank.paper.summary import METRIC_NAMES, name
+
+    table = Table(title="Ours minus published: the point nearest to, or furthest outside, its tolerance")
+    for column in ("experiment", "method", "measure", "points", "deviation", "tolerance", "at", ""):
+        table.add_column(column, justify="right" if column in ("points", "deviation", "tolerance") else "left")
+    for d in sorted(found, key=lambda d: (d.experiment, d.method, d.metric)):
+        verdict = "within" if d.within else "OUTSIDE"
+        numbers = (str(d.points), f"{d.largest:+.3f}", f"±{d.tolerance:.3f}")
+        table.add_row(d.experiment, name(d.method), METRIC_NAMES[d.metric], *numbers, d.where, verdict)
+    return table

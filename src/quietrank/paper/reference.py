@@ -1,0 +1,112 @@
+"""Our means and a file of published figures in; the largest deviation per curve, and whether it is tolerable, out.
+
+Tolerances. Experiments 1, 2 and 4: ±0.2 for the log L2 error, ±0.3 for the log L∞ error and ±0.06 for the top-k error
+of the perturbed MLE, whose published means rest on one noise vector each; ±0.04 for counts and the one-shot method.
+Experiment 8 was read off a figure to ±0.02, and both sides are means of about 1000 repetitions:
+0.02 + 3·√2·(our standard error).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf, isclose, sqrt
+from pathlib import Path
+
+from quietrank.errors import QuietrankError
+from quietrank.paper.run import Row
+
+READING_ERROR = 0.02
+MLE_TOLERANCE = {"log_rel_l2": 0.2, "log_rel_linf": 0.3, "topk_error": 0.06}
+COUNT_TOLERANCE = 0.04
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published mean."""
+
+    experiment: str
+    method: str
+    metric: str
+    n: int | None
+    p: float | None
+    data: str
+    epsilon: float
+    mean: float
+
+    def is_of(self, row: Row) -> bool:
+        """Whether the row is our value for it."""
+        same = (self.experiment, self.method, self.metric) == (row.experiment, row.method, row.metric)
+        return (
+            same
+            and self.n in (None, row.n)
+            and (self.p is None or isclose(self.p, row.p or 0.0))
+            and self.data == row.data
+            and (self.epsilon == row.epsilon or isclose(self.epsilon, row.epsilon, rel_tol=1e-4))
+        )
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """The published point that is furthest from ours, in units of its tolerance, of one curve family."""
+
+    experiment: str
+    method: str
+    metric: str
+    points: int
+    largest: float
+    tolerance: float
+    where: str
+
+    @property
+    def within(self) -> bool:
+        return abs(self.largest) <= self.tolerance
+
+
+def read_published(path: Path) -> list[Published]:
+    """Either of the two reference files, told apart by their columns."""
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            return [_published(row) for row in csv.DictReader(stream)]
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+        raise QuietrankError(
+            f"cannot read published figures from {path}; give a CSV file with the columns "
+            "experiment,method,metric,n,p,epsilon,mean or figure,data,method,epsilon,mean_rank_difference"
+        ) from None
+
+
+def _published(row: dict[str, str]) -> Published:
+    epsilon = inf if row["epsilon"] == "inf" else float(row["epsilon"])
+    if "mean_rank_difference" in row:
+        mean = float(row["mean_rank_difference"])
+        return Published(row["figure"], row["method"], "rank_difference", None, None, row["data"], epsilon, mean)
+    n, p, mean = int(row["n"]), float(row["p"]), float(row["mean"])
+    return Published(row["experiment"], row["method"], row["metric"], n, p, "", epsilon, mean)
+
+
+def tolerance(row: Row) -> float:
+    """How far our mean may lie from the published one."""
+    if row.metric == "rank_difference":
+        return READING_ERROR + 3 * sqrt(2) * row.standard_error
+    return MLE_TOLERANCE[row.metric] if row.method == "perturbed_mle" else COUNT_TOLERANCE
+
+
+def compare(rows: Iterable[Row], published: Iterable[Published]) -> list[Deviation]:
+    """The largest deviation of every experiment, method and metric that both sides have."""
+    ours: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        ours.setdefault((row.experiment, row.method, row.metric), []).append(row)
+    pairs: dict[tuple[str, str, str], list[tuple[Row, float]]] = {}
+    for point in published:
+        key = (point.experiment, point.method, point.metric)
+        for row in ours.get(key, []):
+            if point.is_of(row):
+                pairs.setdefault(key, []).append((row, row.mean - point.mean))
+    return [_largest(key, found) for key, found in pairs.items()]
+
+
+def _largest(key: tuple[str, str, str], found: list[tuple[Row, float]]) -> Deviation:
+    row, difference = max(found, key=lambda pair: abs(pair[1]) / tolerance(pair[0]))
+    where = row.data or f"n={row.n}, p={row.p:g}"
+    return Deviation(*key, len(found), difference, tolerance(row), f"{where}, ε={row.epsilon:g}")

@@ -1,0 +1,122 @@
+"""Tests of the runner: the same numbers however it was run, and none computed twice."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quietrank.errors import QuietrankError
+from quietrank.paper import experiments, run
+from quietrank.paper.run import Settings
+
+
+def settings(out: Path, workers: int = 0) -> Settings:
+    return Settings(out=out, figures=("6", "8"), quick=True, repetitions=3, seed=7, workers=workers)
+
+
+def test_one_worker_two_or_none_give_the_same_file(tmp_path: Path) -> None:
+    """The number of processes leaves no trace in the table of means."""
+    for workers in (0, 1, 2):
+        run.run(settings(tmp_path / str(workers), workers))
+    texts = [(tmp_path / str(workers) / "means.csv").read_bytes() for workers in (0, 1, 2)]
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_interrupted_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an interruption only the missing parts are computed, and the result is that of one go."""
+    whole = run.run(settings(tmp_path / "whole"))
+    calls = 0
+    real = experiments.repeat
+
+    def failing(*args: object) -> experiments.Values:
+        nonlocal calls
+        calls += 1
+        if calls == 8:
+            raise KeyboardInterrupt
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(experiments, "repeat", failing)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(settings(tmp_path / "cut"))
+    assert run.run(settings(tmp_path / "cut")) == whole
+    total = sum(chunk.stop - chunk.start for chunk in run.chunks(settings(tmp_path)))
+    assert total < calls <= total + 8  # the chunk that was cut is computed again, no other
+
+
+def test_finished_run_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run only reads."""
+    first = run.run(settings(tmp_path))
+    monkeypatch.setattr(experiments, "repeat", None)
+    assert run.run(settings(tmp_path)) == first
+
+
+def test_other_seed_does_not_reuse_parts(tmp_path: Path) -> None:
+    """Parts made with other settings are not mistaken for these."""
+    first = run.run(settings(tmp_path))
+    second = run.run(replace(settings(tmp_path), seed=8))
+    assert first != second
+    assert second == run.run(replace(settings(tmp_path / "fresh"), seed=8))
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"fingerprint": "x"}', "[]"])
+def test_damaged_part_is_computed_again(tmp_path: Path, damage: str) -> None:
+    """A part that cannot be read is as good as missing."""
+    first = run.run(settings(tmp_path))
+    run.chunks(settings(tmp_path))[0].path.write_text(damage)
+    assert run.run(settings(tmp_path)) == first
+
+
+def test_more_repetitions_keep_the_first_ones(tmp_path: Path) -> None:
+    """Repetition r is the same however many there are."""
+    cell = experiments.cells("6", quick=True)[0]
+    few, many = (run.Chunk(cell, 0, stop, 1, tmp_path / str(stop)) for stop in (2, 4))
+    few.compute()
+    many.compute()
+    a, b = few.load(), many.load()
+    assert a is not None
+    assert b is not None
+    assert all(b[point][:2] == values for point, values in a.items())
+
+
+def test_rows_survive_the_csv_file(tmp_path: Path) -> None:
+    """What is read back is what was written, to six digits, with ∞ and empty fields."""
+    rows = run.run(settings(tmp_path))
+    back = run.read_rows(tmp_path / "means.csv")
+    assert [replace(row, mean=0, standard_error=0) for row in back] == [
+        replace(row, mean=0, standard_error=0) for row in rows
+    ]
+    assert [row.mean for row in back] == pytest.approx([row.mean for row in rows], rel=1e-5)
+
+
+def test_csv_has_the_promised_columns(tmp_path: Path) -> None:
+    """The header is the documented one."""
+    run.run(settings(tmp_path))
+    header = (tmp_path / "means.csv").read_text().splitlines()[0]
+    assert header == "experiment,method,metric,n,p,m,epsilon,data,runs,mean,standard_error"
+
+
+def test_no_results_is_a_clear_error(tmp_path: Path) -> None:
+    """The message says how to make them."""
+    with pytest.raises(QuietrankError, match="quietrank paper --out"):
+        run.read_rows(tmp_path / "means.csv")
+
+
+@pytest.mark.parametrize("change", [{"repetitions": 0}, {"workers": -1}, {"seed": -1}])
+def test_bad_settings_are_refused(tmp_path: Path, change: dict[str, int]) -> None:
+    """Errors name the setting."""
+    with pytest.raises(QuietrankError, match=next(iter(change))):
+        replace(settings(tmp_path), **change)  # type: ignore[arg-type]
+
+
+def test_cells_have_distinct_names_and_seeds() -> None:
+    """No two cells of an experiment share a file or random numbers."""
+    for figure in experiments.FIGURES:
+        cells = experiments.cells(figure)
+        assert len({cell.name for cell in cells}) == len({cell.key for cell in cells}) == len(cells)
+
+
+def test_fingerprints_are_plain_text() -> None:
+    """Stable across processes: they are written into the parts."""
+    cell = experiments.cells("1")[0]
+    assert cell.fingerprint(1) == json.loads(json.dumps(cell.fingerprint(1))) != cell.fingerprint(2)
