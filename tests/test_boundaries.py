@@ -20,7 +20,7 @@ RAW_ROWS = {"files", "votes", "check", "bounding", "tally"}
 """the only modules that see votes"""
 CONFIDENTIAL = RAW_ROWS | {"mechanism", "perturbed"}
 """what may touch a Tally"""
-ORCHESTRA = {"pipeline", "cli", "demo", "__init__"}
+ORCHESTRA = {"pipeline", "cli", "demo", "nonprivate"}
 """what puts both sides together, without looking inside"""
 SEEDED = {"simulate", "plan", "uncertainty"}
 """where pseudo-random numbers are allowed, besides paper/"""

@@ -70,11 +70,49 @@ def test_rank_prints_json_and_csv_and_writes_a_file(run: Run, votes: Path, tmp_p
     assert len(result.stdout.splitlines()) == 4
 
 
-@pytest.mark.parametrize("method", ["net-wins", "wins", "win-rate"])
+@pytest.mark.parametrize("method", ["net-wins", "wins", "win-rate", "bradley-terry"])
 def test_every_method_is_reachable(run: Run, votes: Path, method: str) -> None:
     """--method names what the release was ranked by."""
     result = run("rank", votes, *VOTE, "--items", "x,y,z", "--method", method, "--format", "json")
     assert json.loads(result.stdout)["method"] == method
+
+
+@pytest.mark.parametrize("calibration", ["tight", "published"])
+@pytest.mark.parametrize("unit", [VOTE, (*PEOPLE, "--comparisons-per-item", 3), (*PEOPLE, "--gamma", 60)])
+def test_the_perturbed_mle_is_reachable(run: Run, votes: Path, unit: tuple[object, ...], calibration: str) -> None:
+    """Scores from inside the likelihood; the release tells how the noise was made and nothing of the solver."""
+    words = ("--items", "x,y,z", "--mechanism", "perturbed-mle", "--calibration", calibration, "--format", "json")
+    release = json.loads(run("rank", votes, *unit, *words).stdout)
+    assert release["method"] == "bradley-terry"
+    assert release["mechanism"]["calibration"] == calibration
+    assert release["mechanism"]["epsilon_seal"] <= 0.01 * release["privacy"]["epsilon"]
+    assert not {"converged", "gradient_norm", "components", "iterations"} & set(release["mechanism"])
+    assert Release.from_dict(release).to_dict() == release
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "json"])
+def test_fit_says_that_it_is_not_private(run: Run, votes: Path, format: str) -> None:
+    """Exact scores with standard errors, and a warning beside them."""
+    result = run("fit", votes, "--format", format)
+    assert result.code == 0
+    assert "Not private" in result.stderr
+    assert {"table": "standard error", "csv": "standard_error", "json": '"private": false'}[format] in result.stdout
+
+
+def test_fit_refuses_scores_that_do_not_exist(run: Run, tmp_path: Path) -> None:
+    """An item that always wins has no maximum-likelihood score; the remedy is a ridge."""
+    path = write_csv(tmp_path / "v.csv", [("x", "y"), ("x", "z"), ("y", "z"), ("z", "y")], ("winner", "loser"))
+    refused = run("fit", path)
+    assert refused.code == 1
+    assert "ridge" in refused.stderr
+    assert run("fit", path, "--ridge", 0.1).code == 0
+
+
+def test_fit_flags_items_that_never_met(run: Run, tmp_path: Path) -> None:
+    """Scores of different components are not comparable, and the table says so."""
+    rows = [("x", "y"), ("y", "x"), ("u", "v"), ("v", "u")]
+    result = run("fit", write_csv(tmp_path / "v.csv", rows, ("winner", "loser")))
+    assert "component" in result.stdout
 
 
 def test_items_can_come_from_a_file(run: Run, votes: Path, tmp_path: Path) -> None:
@@ -177,6 +215,13 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
     "wrong delimiter": ((*VOTE, "--items", "x,y,z", "--delimiter", ";"), 1, "split at ';'"),
     "unknown method": ((*VOTE, "--items", "x,y,z", "--method", "elo"), 1, "method must be one of"),
     "unknown mechanism": ((*VOTE, "--items", "x,y,z", "--mechanism", "magic"), 1, "mechanism must be one of"),
+    "wrong gamma": ((*VOTE, "--items", "x,y,z", "--method", "bradley-terry", "--gamma", "much"), 2, "number or auto"),
+    "gamma -1": ((*VOTE, "--items", "x,y,z", "--method", "bradley-terry", "--gamma", "-1"), 1, "gamma=-1"),
+    "probit": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--link", "probit"), 1, "probit"),
+    "wins in the mle": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--method", "wins"), 1, "leave"),
+    "unpaid gamma": ((*PEOPLE, "--items", "x,y,z", "--mechanism", "perturbed-mle"), 1, "--comparisons-per-item"),
+    "small gamma": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--gamma", "0.1"), 1, "smallest gamma"),
+    "calibration": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--calibration", "x"), 1, "published"),
     "no folder": ((*VOTE, "--items", "x,y,z", "--out", "no/such/folder/r.json"), 1, "there is no folder"),
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ from quietrank.calibration import Calibration, default_gamma, noise_scale, small
 from quietrank.errors import PrivacyError, SolverError
 from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, CustomLink, Link, Logistic
 from quietrank.estimators.solver import certified_gradient_norm
-from quietrank.items import Items, declare
+from quietrank.items import declare
 from quietrank.perturbed import (
     LARGEST_TALLY,
     Objective,
@@ -38,6 +38,7 @@ from quietrank.perturbed import (
     to_lattice,
 )
 from quietrank.privacy import Neighbours, Privacy, Unit
+from quietrank.tally import PairTally
 
 Floats = NDArray[np.float64]
 TIGHT = Calibration.TIGHT
@@ -227,25 +228,12 @@ def test_mutant_with_add_remove_noise_under_replace_is_caught() -> None:
 # ---- the data of the sealing tests ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Counts:
-    """A pair tally by hand."""
-
-    items: Items
-    i: NDArray[np.int64]
-    j: NDArray[np.int64]
-    wins_i: NDArray[np.int64]
-    wins_j: NDArray[np.int64]
-    step: Fraction
-    rows: int
-
-
-def counts(n: int, pairs: Sequence[tuple[int, int, int, int]], step: Fraction = Fraction(1, 2)) -> Counts:
+def counts(n: int, pairs: Sequence[tuple[int, int, int, int]], step: Fraction = Fraction(1, 2)) -> PairTally:
     """From (i, j, wins of i, wins of j) in whole votes."""
     table = np.array(pairs, dtype=object).reshape(-1, 4).T
     i, j = (row.astype(np.int64) for row in table[:2])
     wins_i, wins_j = ((row / step).astype(np.int64) for row in table[2:])
-    return Counts(declare(range(n)), i, j, wins_i, wins_j, step, int(table[2:].sum()))
+    return PairTally(declare(range(n)), i, j, wins_i, wins_j, step, int(table[2:].sum()))
 
 
 LADDER = counts(4, [(2, 3, 5, 2), (0, 1, 3, 1), (1, 2, 4, 4)])  # on purpose not sorted
@@ -269,7 +257,7 @@ def drawn(plan: Plan, n: int, seed: int = 0) -> tuple[list[int], Floats]:
     return [math.trunc(Fraction(x) / Fraction(plan.grid)) for x in real], real
 
 
-def objective_with_real_noise(tally: Counts, plan: Plan, real: Floats) -> Objective:
+def objective_with_real_noise(tally: PairTally, plan: Plan, real: Floats) -> Objective:
     """The same objective with w̃: every float64 here is a whole multiple of 2^-200."""
     fine = [int(Fraction(x) * 2**200) for x in real]
     like = Objective.of(tally, plan, fine)
@@ -540,7 +528,7 @@ def test_an_unpaid_count_is_never_used_for_the_ridge() -> None:
 def test_a_public_count_gives_the_default_ridge() -> None:
     """Comparison and replace: 2·rows/n comparisons per item, rows counted before any is dropped."""
     privacy = Privacy(3.0, "comparison")
-    many = Counts(LADDER.items, LADDER.i, LADDER.j, LADDER.wins_i, LADDER.wins_j, LADDER.step, rows=20_000)
+    many = PairTally(LADDER.items, LADDER.i, LADDER.j, LADDER.wins_i, LADDER.wins_j, LADDER.step, rows=20_000)
     assert perturbed_mle(many, privacy).plan.gamma == pytest.approx(0.6 * math.sqrt(10_000 * math.log(4)))
 
 

@@ -19,7 +19,7 @@ from quietrank.release import Release, order
 from tests.helpers import PRIVACIES, Vote, from_arrow, privacy_id
 
 VOTES: list[Vote] = [("p1", "a", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "a", "Ω", "b")]
-METHODS = ["auto", "net-wins", "wins", "win-rate"]
+METHODS = ["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
 
 
 @pytest.fixture(params=PRIVACIES, ids=privacy_id)
@@ -28,9 +28,10 @@ def privacy(request: pytest.FixtureRequest) -> qr.Privacy:
     return found
 
 
-def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy) -> None:
+@pytest.mark.parametrize("method", ["auto", "bradley-terry"])
+def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy, method: str) -> None:
     """What is written is what is read, for every promise."""
-    release = qr.rank(from_arrow(VOTES), privacy)
+    release = qr.rank(from_arrow(VOTES), privacy, method=method)
     text = release.to_json(tmp_path / "release.json")
     assert qr.Release.from_json(tmp_path / "release.json") == release
     assert json.loads(text)["privacy"]["statement"] == privacy.statement
@@ -56,8 +57,9 @@ def test_a_public_design_publishes_the_design_and_no_outcome(monkeypatch: pytest
     monkeypatch.setattr(noise, "add_laplace", lambda values, scale: np.arange(len(values)) * 1000)
     privacy = qr.Privacy(1, "comparison", neighbours="outcome", design="public")
     turned = [(person, a, b, "b") for person, a, b, _ in VOTES]
-    first, second = (qr.rank(from_arrow(votes), privacy) for votes in (VOTES, turned))
-    assert first.to_dict() == second.to_dict()
+    for method in METHODS:
+        first, second = (qr.rank(from_arrow(votes), privacy, method=method) for votes in (VOTES, turned))
+        assert first.to_dict() == second.to_dict()
 
 
 def test_skipping_is_recorded_whether_or_not_a_row_was_skipped() -> None:

@@ -17,22 +17,36 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from quietrank import estimators
     from quietrank.errors import QuietrankError
-    from quietrank.pipeline import rank
+    from quietrank.nonprivate import NonPrivateFit
+    from quietrank.pipeline import fit, rank
     from quietrank.privacy import Privacy
     from quietrank.release import Release
     from quietrank.votes import Votes, read_votes
 
 # Imported when first used: `import quietrank` itself must stay light.
 _HOME = {
+    "NonPrivateFit": "quietrank.nonprivate",
     "Privacy": "quietrank.privacy",
     "QuietrankError": "quietrank.errors",
     "Release": "quietrank.release",
     "Votes": "quietrank.votes",
+    "fit": "quietrank.pipeline",
     "rank": "quietrank.pipeline",
     "read_votes": "quietrank.votes",
 }
 
-__all__ = ["Privacy", "QuietrankError", "Release", "Votes", "__version__", "estimators", "rank", "read_votes"]
+__all__ = [
+    "NonPrivateFit",
+    "Privacy",
+    "QuietrankError",
+    "Release",
+    "Votes",
+    "__version__",
+    "estimators",
+    "fit",
+    "rank",
+    "read_votes",
+]
 
 
 def __getattr__(name: str) -> object:

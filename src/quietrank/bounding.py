@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def weigh(rows: ir.Table, privacy: Privacy) -> ir.Table:
-    """The columns a, b, y (if any) and `weight`: 1 when votes stand alone, the bounded weight when people are protected."""
+    """The columns a, b, y (if any) and `weight`: 1 when votes stand alone, bounded when people are protected."""
     import ibis
 
     if privacy.unit is Unit.COMPARISON:

@@ -6,10 +6,14 @@ imported where they are used, so that `--help` is quick.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,6 +23,7 @@ from quietrank.errors import QuietrankError, ReleaseError
 
 if TYPE_CHECKING:
     from quietrank.check import Report
+    from quietrank.nonprivate import NonPrivateFit
     from quietrank.privacy import Privacy
     from quietrank.release import Release
     from quietrank.votes import Votes
@@ -43,59 +48,110 @@ class UsageError(QuietrankError):
     """The command was called in a way that cannot be meant; exit code 2."""
 
 
-VotesFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.", metavar="VOTES")
-]
-ItemsOption = Annotated[
-    str | None,
-    typer.Option("--items", help="What is ranked: a file with one item per line, or a,b,c.", metavar="FILE|a,b,c"),
-]
-ItemsFromVotes = Annotated[
-    bool,
-    typer.Option("--items-from-votes", help="Take the items from the votes; only if who is on the list is no secret."),
-]
-SkipInvalid = Annotated[
-    bool,
-    typer.Option("--skip-invalid", help="Drop rows that cannot be used, one by one, instead of refusing."),
-]
-Winner = Annotated[str | None, typer.Option(help="Column of the preferred item.", metavar="COLUMN")]
-Loser = Annotated[str | None, typer.Option(help="Column of the other item.", metavar="COLUMN")]
-Tie = Annotated[str | None, typer.Option(help="Column that flags a tie (with --winner, --loser).", metavar="COLUMN")]
-A = Annotated[str | None, typer.Option("--a", help="Column of the first item.", metavar="COLUMN")]
-B = Annotated[str | None, typer.Option("--b", help="Column of the second item.", metavar="COLUMN")]
-Outcome = Annotated[str | None, typer.Option(help="Column that says a, b or tie.", metavar="COLUMN")]
-Person = Annotated[str | None, typer.Option(help="Column that names the person.", metavar="COLUMN")]
-Delimiter = Annotated[str | None, typer.Option(help="What parts the columns of a CSV file.", metavar="CHAR")]
-UnitOption = Annotated[str | None, typer.Option("--unit", help="What is protected: comparison or person. Required.")]
-LimitOption = Annotated[
-    float | None, typer.Option("--max-per-person", help="L: total weight of one person's votes.", metavar="L")
-]
+# ---- options that every command reading votes shares -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VotesOptions:
+    """Which votes to read, and how."""
+
+    path: Path
+    items: str | None
+    items_from_votes: bool
+    delimiter: str | None
+    columns: dict[str, str | None]
+
+    def read(self, *, items_from_votes: bool = False, skip_invalid: bool = False) -> Votes:
+        from quietrank.items import parse_items
+        from quietrank.votes import read_votes
+
+        return read_votes(
+            self.path,
+            None if self.items is None else parse_items(self.items),
+            items_from_votes=self.items_from_votes or (items_from_votes and self.items is None),
+            skip_invalid=skip_invalid,
+            delimiter=self.delimiter,
+            **self.columns,
+        )
+
+
+def _votes_options(
+    votes: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.")],
+    items: Annotated[
+        str | None,
+        typer.Option(help="What is ranked: a file with one item per line, or a,b,c.", metavar="FILE|a,b,c"),
+    ] = None,
+    items_from_votes: Annotated[
+        bool,
+        typer.Option(
+            "--items-from-votes", help="Take the items from the votes; only if who is on the list is no secret."
+        ),
+    ] = False,
+    winner: Annotated[str | None, typer.Option(help="Column of the preferred item.", metavar="COLUMN")] = None,
+    loser: Annotated[str | None, typer.Option(help="Column of the other item.", metavar="COLUMN")] = None,
+    tie: Annotated[
+        str | None, typer.Option(help="Column that flags a tie (with --winner, --loser).", metavar="COLUMN")
+    ] = None,
+    a: Annotated[str | None, typer.Option("--a", help="Column of the first item.", metavar="COLUMN")] = None,
+    b: Annotated[str | None, typer.Option("--b", help="Column of the second item.", metavar="COLUMN")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Column that says a, b or tie.", metavar="COLUMN")] = None,
+    person: Annotated[str | None, typer.Option(help="Column that names the person.", metavar="COLUMN")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="What parts the columns of a CSV file.", metavar="CHAR")] = None,
+) -> VotesOptions:
+    columns = {
+        "winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome, "person": person
+    }  # fmt: skip
+    return VotesOptions(votes, items, items_from_votes, delimiter, columns)
+
+
+def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say which votes to read; it receives them as one `VotesOptions`."""
+    shared = dict(inspect.signature(_votes_options, eval_str=True).parameters)
+    own = dict(list(inspect.signature(command, eval_str=True).parameters.items())[1:])
+
+    @functools.wraps(command)
+    def gathered(**words: Any) -> None:
+        source = _votes_options(**{name: words.pop(name) for name in shared})
+        command(source, **words)
+
+    votes = shared.pop("votes")
+    parameters = [votes, *own.values(), *shared.values()]
+    shared["votes"] = votes
+    gathered.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    gathered.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return gathered
+
+
+# ---- commands --------------------------------------------------------------------------------------------------
 
 
 @app.command()
+@reads_votes
 def rank(
-    votes: VotesFile,
-    unit: UnitOption = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Strength of the promise; smaller is stronger. Required.")
+    source: VotesOptions,
+    unit: Annotated[
+        str | None, typer.Option(help="What is protected: comparison or person. Required.", metavar="UNIT")
     ] = None,
-    max_per_person: LimitOption = None,
-    items: ItemsOption = None,
-    items_from_votes: ItemsFromVotes = False,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Strength of the promise; smaller is stronger. Required.", metavar="E")
+    ] = None,
+    max_per_person: Annotated[
+        float | None, typer.Option(help="L: total weight of one person's votes.", metavar="L")
+    ] = None,
     neighbours: Annotated[str, typer.Option(help="replace, add-remove or outcome.")] = "replace",
     design: Annotated[str, typer.Option(help="private, uniform or public.")] = "private",
-    delta: Annotated[float, typer.Option(help="0 for the Laplace mechanism.")] = 0.0,
-    mechanism: Annotated[str, typer.Option(help="auto or laplace.")] = "auto",
-    method: Annotated[str, typer.Option(help="auto, net-wins, wins or win-rate.")] = "auto",
-    winner: Winner = None,
-    loser: Loser = None,
-    tie: Tie = None,
-    a: A = None,
-    b: B = None,
-    outcome: Outcome = None,
-    person: Person = None,
-    delimiter: Delimiter = None,
-    skip_invalid: SkipInvalid = False,
+    delta: Annotated[float, typer.Option(help="0: Laplace noise keeps the stronger promise.")] = 0.0,
+    mechanism: Annotated[str, typer.Option(help="auto, laplace or perturbed-mle.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, net-wins, wins, win-rate or bradley-terry.")] = "auto",
+    gamma: Annotated[str, typer.Option(help="Ridge of Bradley-Terry scores: a number, or auto.")] = "auto",
+    comparisons_per_item: Annotated[
+        float | None, typer.Option(help="For perturbed-mle: how many were expected beforehand.", metavar="N")
+    ] = None,
+    calibration: Annotated[str, typer.Option(help="For perturbed-mle: tight or published noise.")] = "tight",
+    link: Annotated[str, typer.Option(help="For perturbed-mle: logistic or hyperbolic-secant.")] = "logistic",
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Drop rows that cannot be used, one by one, instead of refusing.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
@@ -103,42 +159,31 @@ def rank(
     from quietrank import pipeline
 
     privacy = _privacy(unit, epsilon, delta, neighbours, design, max_per_person)
+    ridge = _gamma(gamma)
     _check_writable(out)
     with stderr.status("counting votes and drawing noise …"):
-        read = _read(
-            votes,
-            items,
-            items_from_votes,
-            skip_invalid,
-            delimiter,
-            winner=winner,
-            loser=loser,
-            tie=tie,
-            a=a,
-            b=b,
-            outcome=outcome,
-            person=person,
+        release = pipeline.rank(
+            source.read(skip_invalid=skip_invalid),
+            privacy,
+            mechanism=mechanism,
+            method=method,
+            gamma=ridge,
+            comparisons_per_item=comparisons_per_item,
+            calibration=calibration,
+            link=link,
         )
-        release = pipeline.rank(read, privacy, mechanism=mechanism, method=method)
     if out is not None:
         release.to_json(out)
     _print_release(release, format)
 
 
 @app.command()
+@reads_votes
 def check(
-    votes: VotesFile,
-    unit: UnitOption = None,
-    items: ItemsOption = None,
-    items_from_votes: ItemsFromVotes = False,
-    winner: Winner = None,
-    loser: Loser = None,
-    tie: Tie = None,
-    a: A = None,
-    b: B = None,
-    outcome: Outcome = None,
-    person: Person = None,
-    delimiter: Delimiter = None,
+    source: VotesOptions,
+    unit: Annotated[
+        str | None, typer.Option(help="comparison, or person to check for missing people too.", metavar="UNIT")
+    ] = None,
 ) -> None:
     """Say what is in a file of votes and what is wrong with it. For the data holder only."""
     from quietrank import check as checks
@@ -147,26 +192,32 @@ def check(
     if unit not in (None, *Unit):
         raise UsageError(f"--unit must be comparison or person; got {unit!r}")
     with stderr.status("reading votes …"):
-        read = _read(
-            votes,
-            items,
-            items_from_votes or items is None,
-            False,
-            delimiter,
-            winner=winner,
-            loser=loser,
-            tie=tie,
-            a=a,
-            b=b,
-            outcome=outcome,
-            person=person,
-        )
+        read = source.read(items_from_votes=True)
         if unit == Unit.PERSON:
             read.require_person()
         found = checks.report(read, people=unit == Unit.PERSON)
     _print_report(found)
     if found.flaws:
         raise typer.Exit(1)
+
+
+@app.command()
+@reads_votes
+def fit(
+    source: VotesOptions,
+    ridge: Annotated[float, typer.Option(help="γ in (γ/2)‖θ‖²; 0 is maximum likelihood.", min=0)] = 0.0,
+    link: Annotated[str, typer.Option(help="logistic or hyperbolic-secant.")] = "logistic",
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Drop rows that cannot be used, one by one, instead of refusing.")
+    ] = False,
+    format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
+) -> None:
+    """Fit exact Bradley-Terry scores with standard errors. NOT private: for votes you may look at."""
+    from quietrank import pipeline
+
+    with stderr.status("fitting …"):
+        fitted = pipeline.fit(source.read(items_from_votes=True, skip_invalid=skip_invalid), ridge=ridge, link=link)
+    _print_fit(fitted, format)
 
 
 @app.command()
@@ -184,7 +235,8 @@ def simulate(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same votes.", min=0)] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write (.csv, .csv.gz, .parquet); stdout without it.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Where to write (.csv, .csv.gz, .parquet); stdout without it.", metavar="FILE"),
     ] = None,
 ) -> None:
     """Write synthetic votes that `rank` can read."""
@@ -221,7 +273,7 @@ def demo(
     from quietrank.demo import demo_privacy, demo_votes
 
     with stderr.status("ranking …"):
-        release = pipeline.rank(demo_votes(), demo_privacy(epsilon))
+        release = pipeline.rank(demo_votes(), demo_privacy(epsilon), method="bradley-terry")
     _print_release(release, format)
 
 
@@ -240,6 +292,9 @@ def _options(
     """Private rankings from pairwise votes."""
 
 
+# ---- from words to values, and from values to the screen -------------------------------------------------------
+
+
 def _privacy(
     unit: str | None,
     epsilon: float | None,
@@ -251,33 +306,19 @@ def _privacy(
     from quietrank.privacy import Privacy
 
     if unit is None:
-        raise UsageError(
-            "say what is protected: --unit comparison (each vote) or --unit person (everything a person said)"
-        )
+        raise UsageError("say what is protected: --unit comparison (each vote) or --unit person (all their votes)")
     if epsilon is None:
         raise UsageError("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
     return Privacy(epsilon, unit, delta, neighbours, design, max_per_person)
 
 
-def _read(
-    path: Path,
-    items: str | None,
-    from_votes: bool,
-    skip_invalid: bool,
-    delimiter: str | None,
-    **columns: str | None,
-) -> Votes:
-    from quietrank.items import parse_items
-    from quietrank.votes import read_votes
-
-    return read_votes(
-        path,
-        None if items is None else parse_items(items),
-        items_from_votes=from_votes,
-        skip_invalid=skip_invalid,
-        delimiter=delimiter,
-        **columns,
-    )
+def _gamma(word: str) -> Any:
+    if word == "auto":
+        return word
+    try:
+        return float(word)
+    except ValueError:
+        raise UsageError(f"--gamma must be a number or auto; got {word!r}") from None
 
 
 def _check_writable(out: Path | None) -> None:
@@ -295,6 +336,20 @@ def _print_release(release: Release, format: Format) -> None:
         from quietrank.render.table import render
 
         Console().print(render(release))
+
+
+def _print_fit(fitted: NonPrivateFit, format: Format) -> None:
+    from quietrank.nonprivate import WARNING
+
+    stderr.print(WARNING, style="bold")
+    if format is Format.JSON:
+        sys.stdout.write(fitted.to_json())
+    elif format is Format.CSV:
+        sys.stdout.write(fitted.to_csv())
+    else:
+        from quietrank.render.table import render_fit
+
+        Console().print(render_fit(fitted))
 
 
 def _print_report(found: Report) -> None:

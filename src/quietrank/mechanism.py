@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from quietrank import noise
 from quietrank.errors import PrivacyError
-from quietrank.noisy import Floats, NoisyTally
+from quietrank.noisy import Floats, NoisyTally, PublicPairs
 from quietrank.privacy import Design, Privacy
 from quietrank.sensitivity import Statistic, sensitivity, total_share
-from quietrank.tally import Tally
+from quietrank.tally import PairTally, Tally
 
 
 class Ledger(Protocol):
@@ -26,14 +26,20 @@ class Ledger(Protocol):
 
 
 def add_noise(
-    tally: Tally,
+    tally: Tally | PairTally,
     privacy: Privacy,
     statistic: Statistic,
     *,
     ledger: Ledger | None = None,
     rows_skipped: bool = False,
 ) -> NoisyTally:
-    """The statistic of the tally with discrete Laplace noise that keeps the promise of `privacy`."""
+    """The statistic of the tally with discrete Laplace noise that keeps the promise of `privacy`.
+
+    A tally by pairs is needed where estimators shall know the pairs of a public design.
+    """
+    pairs = None
+    if isinstance(tally, PairTally):
+        pairs, tally = _public_pairs(tally, privacy), tally.by_item
     reach = sensitivity(privacy, statistic)
     scale = noise.laplace_scale(reach.l1_steps, privacy.epsilon)
     if noise.laplace_privacy_loss(scale, reach.l1_steps) > privacy.epsilon:
@@ -55,6 +61,7 @@ def add_noise(
         noise_sd=noise.laplace_standard_deviation(scale) * step,
         public_exposure=_public_exposure(tally, privacy),
         public_total=_public_total(tally, privacy),
+        public_pairs=pairs,
         rows_skipped=rows_skipped,
     )
 
@@ -70,6 +77,11 @@ def _vector(tally: Tally, privacy: Privacy, statistic: Statistic) -> NDArray[np.
     # (s, αT) on a lattice 1/α times finer: (s/α, T) in its steps.
     finer = int(1 / total_share(privacy))
     return np.append(tally.net_wins * finer, tally.total)
+
+
+def _public_pairs(tally: PairTally, privacy: Privacy) -> PublicPairs | None:
+    counts = np.asarray((tally.wins_i + tally.wins_j) * float(tally.step))
+    return PublicPairs(tally.i, tally.j, counts) if privacy.design is Design.PUBLIC else None
 
 
 def _public_exposure(tally: Tally, privacy: Privacy) -> Floats | None:

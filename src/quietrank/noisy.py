@@ -16,6 +16,16 @@ from quietrank.privacy import Design, Privacy
 from quietrank.sensitivity import Statistic, total_share
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPairs:
+    """Under a public design: the pairs that met, i < j, and the weight of their votes."""
+
+    i: Indices
+    j: Indices
+    counts: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +49,8 @@ class NoisyTally:
     """under a public design, how much weight each item's comparisons have"""
     public_total: float | None
     """the number of votes, where it is the same for all neighbours"""
+    public_pairs: PublicPairs | None
+    """under a public design, who met whom, if the method needs it"""
     rows_skipped: bool
     """whether unusable rows were to be skipped; not whether there were any"""
 

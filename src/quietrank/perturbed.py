@@ -24,7 +24,6 @@ from decimal import (
     localcontext,
 )
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +37,7 @@ from quietrank.estimators.solver import Problem, solve_certified
 from quietrank.items import Items
 from quietrank.mechanism import Ledger
 from quietrank.privacy import Privacy
+from quietrank.tally import PairTally
 
 SEAL_SHARE = Fraction(1, 100)
 """The part of ε that pays for the sealing noise."""
@@ -57,30 +57,6 @@ LARGEST_VALUE = 2**62
 """Lattice values saturate here before the sealing noise; that brings no two values further apart."""
 
 ZERO = Decimal(0)
-
-
-class PairTally(Protocol):
-    """Exact wins per pair of items that met, i < j, each pair once. Confidential."""
-
-    @property
-    def items(self) -> Items: ...
-    @property
-    def i(self) -> NDArray[np.int64]: ...
-    @property
-    def j(self) -> NDArray[np.int64]: ...
-    @property
-    def wins_i(self) -> NDArray[np.int64]:
-        """in steps; a tie counts half for each side"""
-
-    @property
-    def wins_j(self) -> NDArray[np.int64]: ...
-    @property
-    def step(self) -> Fraction:
-        """one step, in votes"""
-
-    @property
-    def rows(self) -> int:
-        """how many rows there were before any was dropped"""
 
 
 @dataclass(frozen=True)
@@ -176,8 +152,8 @@ def _chosen_gamma(
     if per_item is None:
         raise PrivacyError(
             f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}, so no "
-            "default gamma can be computed from it; declare gamma, or the expected comparisons per item, from what "
-            "was known before the votes came in"
+            "default gamma can be computed from it; declare --gamma, or --comparisons-per-item as it was expected "
+            "before the votes came in"
         )
     epsilon = split_budget(privacy.epsilon, releases_per_unit)[0]
     return default_gamma(privacy, epsilon, Calibration.parse(calibration), usable(link), len(tally.items), per_item)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Literal
+
+from quietrank import mechanism as mechanisms
 from quietrank.errors import PrivacyError
-from quietrank.estimators.methods import Method, estimate, statistic_for
-from quietrank.mechanism import Ledger, add_noise
+from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs, statistic_for
+from quietrank.noisy import NoisyTally
+from quietrank.nonprivate import NonPrivateFit
+from quietrank.perturbed import PerturbedScores, perturbed_mle
 from quietrank.privacy import Privacy
-from quietrank.release import Release, make_release
-from quietrank.tally import tally_votes
+from quietrank.release import Mechanism, Release, make_release
+from quietrank.tally import tally_pairs, tally_votes
 from quietrank.votes import Votes
 
-MECHANISMS = ("auto", "laplace")
+
+class MechanismName(StrEnum):
+    """Where the noise goes in."""
+
+    AUTO = "auto"
+    LAPLACE = "laplace"
+    """on the tally; everything after is post-processing"""
+    PERTURBED_MLE = "perturbed-mle"
+    """inside the likelihood"""
 
 
 def rank(
@@ -19,15 +33,70 @@ def rank(
     *,
     mechanism: str = "auto",
     method: str = "auto",
-    ledger: Ledger | None = None,
+    gamma: float | Literal["auto"] = "auto",
+    comparisons_per_item: float | None = None,
+    calibration: str = "tight",
+    link: str = "logistic",
+    ledger: mechanisms.Ledger | None = None,
 ) -> Release:
     """Rank the items of `votes` and keep the promise of `privacy`.
 
-    `ledger` is debited after the votes were found usable and before any noise is drawn.
+    `gamma` is the ridge of Bradley–Terry scores. `comparisons_per_item`, `calibration` and `link` belong to
+    mechanism="perturbed-mle": how many comparisons per item were expected before the votes came in, whether the
+    noise is `tight` or as `published`, and the link of the model. `ledger` is debited after the votes were found
+    usable and before any noise is drawn.
     """
-    if mechanism not in MECHANISMS:
-        raise PrivacyError(f"mechanism must be one of {', '.join(MECHANISMS)}; got mechanism={mechanism!r}")
-    ranked_by = Method.parse(method)
-    tally = tally_votes(votes, privacy)
-    noisy = add_noise(tally, privacy, statistic_for(ranked_by, privacy), ledger=ledger, rows_skipped=votes.skip_invalid)
-    return make_release(estimate(noisy, ranked_by), noisy)
+    asked, ranked_by = _mechanism(mechanism), Method.parse(method)
+    if asked is MechanismName.PERTURBED_MLE:
+        if ranked_by not in (Method.AUTO, Method.BRADLEY_TERRY):
+            raise PrivacyError(f"mechanism=perturbed-mle gives Bradley-Terry scores; leave method={method} out")
+        scores = perturbed_mle(
+            tally_pairs(votes, privacy),
+            privacy,
+            gamma=None if gamma == "auto" else gamma,
+            per_item=comparisons_per_item,
+            calibration=calibration,
+            link=link,
+            ledger=ledger,
+            rows_skipped=votes.skip_invalid,
+        )
+        return _release_perturbed(scores)
+    tally = tally_pairs(votes, privacy) if needs_pairs(ranked_by, privacy) else tally_votes(votes, privacy)
+    statistic = statistic_for(ranked_by, privacy)
+    noisy = mechanisms.add_noise(tally, privacy, statistic, ledger=ledger, rows_skipped=votes.skip_invalid)
+    return make_release(noisy.items, privacy, _laplace_record(noisy), estimate(noisy, ranked_by, gamma))
+
+
+def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
+    """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at."""
+    exact = tally_pairs(votes, Privacy(1.0, "comparison"))  # every vote counts once; the ε is not used
+    return NonPrivateFit.of(exact.items, exact.in_votes(), ridge, link)
+
+
+def _mechanism(word: str) -> MechanismName:
+    try:
+        return MechanismName(word)
+    except ValueError:
+        known = ", ".join(MechanismName)
+        raise PrivacyError(f"mechanism must be one of {known}; got mechanism={word!r}") from None
+
+
+def _laplace_record(noisy: NoisyTally) -> Mechanism:
+    figures = {"statistic": noisy.statistic.value, "sensitivity": noisy.sensitivity, "scale": noisy.scale}
+    return Mechanism("laplace", (*figures.items(), ("step", float(noisy.step))))
+
+
+def _release_perturbed(found: PerturbedScores) -> Release:
+    plan = found.plan
+    figures = {
+        "calibration": plan.calibration.value,
+        "link": plan.link.name,
+        "scale": plan.lambda_,
+        "epsilon_main": plan.epsilon_main,
+        "epsilon_seal": plan.epsilon_seal,
+        "seal_scale": plan.seal_scale * float(plan.step),
+        "step": float(plan.step),
+    }
+    made = assumptions(found.items, found.privacy, Method.BRADLEY_TERRY, found.rows_skipped, actual_pairs=True)
+    scored = Estimate(Method.BRADLEY_TERRY, found.scores, None, None, made, plan.gamma)
+    return make_release(found.items, found.privacy, Mechanism("perturbed-mle", tuple(figures.items())), scored)

@@ -19,7 +19,8 @@ import numpy as np
 from quietrank import __version__
 from quietrank.errors import PrivacyError, ReleaseError
 from quietrank.estimators.methods import Estimate
-from quietrank.noisy import Floats, NoisyTally
+from quietrank.items import Items
+from quietrank.noisy import Floats
 from quietrank.privacy import Privacy
 
 if TYPE_CHECKING:
@@ -43,15 +44,22 @@ class Row:
     score_high: float | None = None
 
 
+Figure = float | str
+
+
 @dataclass(frozen=True)
 class Mechanism:
-    """How the noise was made; sensitivity, scale and step are in votes."""
+    """How the noise was made: a name, and public figures such as sensitivity and scale."""
 
     name: str
-    statistic: str
-    sensitivity: float
-    scale: float
-    step: float
+    figures: tuple[tuple[str, Figure], ...]
+
+    def to_dict(self) -> dict[str, Figure]:
+        return {"name": self.name, **dict(self.figures)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Figure]) -> Mechanism:
+        return cls(str(values["name"]), tuple((name, value) for name, value in values.items() if name != "name"))
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,8 @@ class Release:
     mechanism: Mechanism
     method: str
     assumptions: tuple[str, ...] = ()
+    gamma: float | None = None
+    """the ridge of Bradley–Terry scores, where these were fitted"""
     made_with: str = f"quietrank {__version__}"
 
     def table(self) -> pa.Table:
@@ -78,8 +88,9 @@ class Release:
             "format": FORMAT,
             "ranking": [asdict(row) for row in self.ranking],
             "privacy": {name: str(v) if isinstance(v, str) else v for name, v in privacy.items()},
-            "mechanism": asdict(self.mechanism),
+            "mechanism": self.mechanism.to_dict(),
             "method": self.method,
+            "gamma": self.gamma,
             "assumptions": list(self.assumptions),
             "made_with": self.made_with,
         }
@@ -131,8 +142,9 @@ class Release:
             return cls(
                 ranking=tuple(Row(**row) for row in values["ranking"]),
                 privacy=Privacy(**privacy),
-                mechanism=Mechanism(**values["mechanism"]),
+                mechanism=Mechanism.from_dict(values["mechanism"]),
                 method=values["method"],
+                gamma=values["gamma"],
                 assumptions=tuple(values["assumptions"]),
                 made_with=values["made_with"],
             )
@@ -140,20 +152,19 @@ class Release:
             raise ReleaseError(f"this release is damaged ({error}); make it again") from None
 
 
-def make_release(estimate: Estimate, noisy: NoisyTally) -> Release:
+def make_release(items: Items, privacy: Privacy, mechanism: Mechanism, estimate: Estimate) -> Release:
     """Rank the items by their scores and attach the promise."""
     rows = (
         Row(
             rank=place,
-            item=noisy.items.names[index],
+            item=items.names[index],
             score=float(estimate.scores[index]),
             win_rate=_at(estimate.win_rate, index),
             net_wins=_at(estimate.net_wins, index),
         )
-        for place, index in enumerate(order(estimate.scores, noisy.items.names), 1)
+        for place, index in enumerate(order(estimate.scores, items.names), 1)
     )
-    mechanism = Mechanism("laplace", noisy.statistic.value, noisy.sensitivity, noisy.scale, float(noisy.step))
-    return Release(tuple(rows), noisy.privacy, mechanism, estimate.method.value, estimate.assumptions)
+    return Release(tuple(rows), privacy, mechanism, estimate.method.value, estimate.assumptions, estimate.gamma)
 
 
 def order(scores: Floats, names: tuple[str, ...]) -> list[int]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from quietrank import check
 from quietrank.bounding import weigh
 from quietrank.errors import VotesError
+from quietrank.estimators.pairs import Pairs
 from quietrank.items import Items
 from quietrank.privacy import Neighbours, Privacy, Unit
 from quietrank.sensitivity import vote_weight
@@ -84,6 +85,11 @@ class PairTally(Confidential):
     wins_j: Integers
     step: Fraction
     rows: int
+
+    def in_votes(self) -> Pairs:
+        """The same as floating-point votes, for the solver."""
+        wins_i, wins_j = (np.asarray(wins * float(self.step), np.float64) for wins in (self.wins_i, self.wins_j))
+        return Pairs(len(self.items), self.i.astype(np.int32), self.j.astype(np.int32), wins_i, wins_j)
 
     @property
     def by_item(self) -> Tally:

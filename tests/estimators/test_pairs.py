@@ -26,9 +26,9 @@ def votes(draw: st.DrawFn) -> tuple[int, list[Vote]]:
 def counted(rows: list[Vote], weighted: bool) -> dict[tuple[int, int], tuple[float, float]]:
     """The slow, obvious count."""
     wins: Counter[tuple[int, int]] = Counter()
-    for w, l, tie, weight in rows:
-        wins[w, l] += (weight if weighted else 1) * (1 if tie else 2)
-        wins[l, w] += (weight if weighted else 1) * (1 if tie else 0)
+    for won, lost, tie, weight in rows:
+        wins[won, lost] += (weight if weighted else 1) * (1 if tie else 2)
+        wins[lost, won] += (weight if weighted else 1) * (1 if tie else 0)
     met = {(min(p), max(p)) for p in wins}
     found = {(i, j): (wins[i, j] / 2, wins[j, i] / 2) for i, j in met}
     return {pair: both for pair, both in found.items() if sum(both) > 0}
@@ -49,11 +49,11 @@ def test_aggregate_counts_like_a_dictionary(
 ) -> None:
     """Both ways of aggregating, at any block size, agree with counting vote by vote; ties are halves."""
     n, rows = data
-    w, l, tie, weight = (np.array([row[k] for row in rows], dtype=int) for k in range(4))
+    won, lost, tie, weight = (np.array([row[k] for row in rows], dtype=int) for k in range(4))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", block)
         patch.setattr(module, "DENSE_CELLS", dense_cells)
-        pairs = aggregate(w, l, n, tie=tie.astype(bool), weight=weight if weighted else None)
+        pairs = aggregate(won, lost, n, tie=tie.astype(bool), weight=weight if weighted else None)
     assert as_dict(pairs) == counted(rows, weighted)
 
 
@@ -63,13 +63,12 @@ def test_net_wins_and_exposure(data: tuple[int, list[Vote]]) -> None:
     """s is half of wins minus losses and sums to zero; d counts the votes an item took part in."""
     n, rows = data
     s, d = np.zeros(n), np.zeros(n)
-    for w, l, tie, _ in rows:
-        s[w] += 0 if tie else 0.5
-        s[l] -= 0 if tie else 0.5
-        d[[w, l]] += 1
-    columns = (np.array([row[k] for row in rows], dtype=int) for k in range(3))
-    w_, l_, tie_ = columns
-    pairs = aggregate(w_, l_, n, tie=tie_.astype(bool))
+    for won, lost, tie, _ in rows:
+        s[won] += 0 if tie else 0.5
+        s[lost] -= 0 if tie else 0.5
+        d[[won, lost]] += 1
+    winner, loser, ties = (np.array([row[k] for row in rows], dtype=int) for k in range(3))
+    pairs = aggregate(winner, loser, n, tie=ties.astype(bool))
     np.testing.assert_array_equal(pairs.net_wins, s)
     np.testing.assert_array_equal(pairs.exposure, d)
 
@@ -86,11 +85,10 @@ def test_components_agree_with_union_find(size: int) -> None:
     """Sampling pairs first does not change which items are connected."""
     rng = np.random.default_rng(size)
     group = rng.integers(0, 4, size)
-    w = rng.integers(0, size, 60 * size)
-    l = rng.integers(0, size, 60 * size)
-    keep = (group[w] == group[l]) & (w != l) & (w > 5) & (l > 5)
-    w, l = np.append(w[keep], 0), np.append(l[keep], 1)
-    labels = aggregate(w, l, size).components()
+    won, lost = rng.integers(0, size, (2, 60 * size))
+    keep = (group[won] == group[lost]) & (won != lost) & (won > 5) & (lost > 5)
+    won, lost = np.append(won[keep], 0), np.append(lost[keep], 1)
+    labels = aggregate(won, lost, size).components()
     root = list(range(size))
 
     def find(x: int) -> int:
@@ -99,7 +97,7 @@ def test_components_agree_with_union_find(size: int) -> None:
             x = root[x]
         return x
 
-    for a, b in zip(w.tolist(), l.tolist(), strict=True):
+    for a, b in zip(won.tolist(), lost.tolist(), strict=True):
         root[find(a)] = find(b)
     slow = np.array([find(k) for k in range(size)])
     first = {label: k for k, label in reversed(list(enumerate(labels.tolist())))}

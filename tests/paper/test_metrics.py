@@ -17,7 +17,7 @@ def test_log_relative_errors_of_zero_scores_are_zero() -> None:
 
 def test_log_relative_linf_is_the_worst_item() -> None:
     """One item off by half the largest strength gives ln 1/2."""
-    assert metrics.log_rel_linf(THETA + [0.5, 0, 0, 0], THETA) == pytest.approx(np.log(0.5))
+    assert metrics.log_rel_linf(THETA + np.array([0.5, 0, 0, 0]), THETA) == pytest.approx(np.log(0.5))
 
 
 def test_topk_error_counts_the_missing() -> None:

@@ -26,6 +26,15 @@ def test_sharp_threshold_has_the_right_limits() -> None:
     assert private == pytest.approx(4 * log(n) / (n * 1e-6), rel=0.25)
 
 
+def test_tail_is_that_of_normal_plus_laplace() -> None:
+    """The closed form agrees with simulation, and is 1/2 at 0."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(scale=2, size=200000) + rng.laplace(scale=1.5, size=200000)
+    for t in (0.0, 2.0, 6.0):
+        assert phase.tail(t, 2.0, 1.5) == pytest.approx((noise > t).mean(), abs=0.004)
+    assert phase.tail(30.0, 1e-3, 1.0) == pytest.approx(np.exp(-30) / 2)
+
+
 @pytest.mark.parametrize("setting", [Setting(100, 2.0, p=1.0), Setting(16, 1.0, m=1000)])
 def test_recovery_goes_from_never_to_always(setting: Setting) -> None:
     """Far below the threshold the top k are not found, far above they are."""

@@ -62,11 +62,13 @@ def all_pairs(theta: Floats) -> Field:
     return DenseField.at(theta) if theta.size <= DENSE_LIMIT else CellField.at(theta)
 
 
-def _pull(x: Floats) -> Floats:
+def u(x: Floats) -> Floats:
+    """σ(x) − 1/2."""
     return 0.5 * np.tanh(0.5 * x)
 
 
-def _slope(x: Floats) -> Floats:
+def u_slope(x: Floats) -> Floats:
+    """σ'(x)."""
     # σ' = σ(1 − σ) = 1/4 − u² loses all digits in the tails; e/(1 + e)² with e = exp(−|x|) keeps them.
     e = np.exp(-np.abs(x))
     return np.asarray(e / (1 + e) ** 2)
@@ -82,7 +84,7 @@ class DenseField:
     @classmethod
     def at(cls, theta: Floats) -> "DenseField":
         difference = theta[:, None] - theta[None, :]
-        return cls(_pull(difference), _slope(difference))
+        return cls(u(difference), u_slope(difference))
 
     def pull_and_slope(self, mass: Floats) -> tuple[Floats, Floats]:
         return self.pull_matrix @ mass, self.slope_matrix @ mass
@@ -180,9 +182,7 @@ def _tables() -> _Tables:
     to_coefficients[0] /= 2
     offset = np.arange(-REACH, REACH + 1)[:, None, None]
     x = CELL * (offset + (node[None, None, :] - node[None, :, None]) / 2)
-    pull = to_coefficients @ _pull(x) @ to_coefficients.T
-    slope = to_coefficients @ _slope(x) @ to_coefficients.T
-    return _Tables(pull, slope)
+    return _Tables(*(to_coefficients @ f(x) @ to_coefficients.T for f in (u, u_slope)))
 
 
 def _neighbours(cells: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -69,7 +69,7 @@ class Fit:
         and, with a ridge, read it as a Gaussian prior of variance 1/γ.
         """
         hessian, n = self._hessian, self.pairs.n_items
-        if n > SMALL and n**2 * hessian.ordering[1] <= 2e10:
+        if n > SMALL and n**2 * hessian.ordering[1] <= 2e9:
             return np.sqrt(_banded_variances(hessian))
         if n > MAX_STANDARD_ERRORS:
             raise SolverError(

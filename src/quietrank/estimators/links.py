@@ -51,7 +51,7 @@ class Link(Protocol):
         """r with |computed ψ(x̂) − ψ(x)| ≤ r·ψ(x) + TINY over |x| ≤ reach, |x̂ − x| ≤ U|x|; inf if unknown."""
 
     def grad_decimal(self, x: Decimal) -> Decimal:
-        """ψ(x) in the current decimal context, with relative error at most (2|x| + 100)·10^(1−precision)."""
+        """ψ(x) in the current decimal context, relative error ≤ (2|x| + 100)·10^(1−precision) or below TINY."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,8 @@ class HyperbolicSecant:
     def grad_decimal(self, x: Decimal) -> Decimal:
         half_pi = pi_decimal() / 2
         v = (-abs(x) * half_pi).exp()
+        if v == 0:  # underflow, far below 10^-999000
+            return v if x >= 0 else half_pi
         atan = _atan_decimal(v)
         beats = atan / half_pi
         return v / (1 + v * v) / ((1 - beats) if x >= 0 else beats)

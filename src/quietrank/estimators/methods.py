@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 import numpy as np
 
 from quietrank.errors import QuietrankError
+from quietrank.estimators.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
+from quietrank.items import Items
 from quietrank.noisy import Floats, NoisyTally
 from quietrank.privacy import Design, Neighbours, Privacy
 from quietrank.sensitivity import Statistic
@@ -20,6 +23,7 @@ class Method(StrEnum):
     NET_WINS = "net-wins"
     WINS = "wins"
     WIN_RATE = "win-rate"
+    BRADLEY_TERRY = "bradley-terry"
 
     @classmethod
     def parse(cls, word: str) -> Method:
@@ -38,6 +42,13 @@ class Estimate:
     win_rate: Floats | None
     net_wins: Floats | None
     assumptions: tuple[str, ...]
+    gamma: float | None = None
+    """the ridge of Bradley–Terry scores"""
+
+
+def needs_pairs(method: Method, privacy: Privacy) -> bool:
+    """Whether the method makes use of who met whom, where that is public."""
+    return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
 
 
 def statistic_for(method: Method, privacy: Privacy) -> Statistic:
@@ -51,20 +62,47 @@ def statistic_for(method: Method, privacy: Privacy) -> Statistic:
         return Statistic.NET_WINS if method is Method.NET_WINS else Statistic.WINS_AND_LOSSES
     if privacy.votes_are_public:
         return Statistic.NET_WINS
-    if privacy.neighbours is Neighbours.ADD_REMOVE and method is not Method.WIN_RATE:
+    if privacy.neighbours is Neighbours.ADD_REMOVE and method in (Method.AUTO, Method.NET_WINS):
         return Statistic.NET_WINS  # the total would cost, and the order does not need it
     return Statistic.NET_WINS_AND_TOTAL
 
 
-def estimate(noisy: NoisyTally, method: Method) -> Estimate:
-    """Score every item by the method."""
+def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] = "auto") -> Estimate:
+    """Score every item by the method; `gamma` is the ridge of Bradley–Terry scores."""
     method = resolve(noisy, method)
     win_rate, net_wins = win_rates(noisy), noisy.net_wins
-    scores = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
-    if scores is None:
-        raise QuietrankError(f"method={method} cannot be computed from a release of {noisy.statistic}")
+    used = None
+    if method is Method.BRADLEY_TERRY:
+        fitted = bradley_terry(noisy, gamma)
+        scores, used = fitted.theta, fitted.gamma
+    else:
+        counted = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
+        scores = _released(counted, noisy, method)
     shown = None if win_rate is None else np.clip(win_rate, 0, 1)
-    return Estimate(method, scores, shown, net_wins, _assumptions(noisy, method))
+    known = noisy.public_pairs is not None
+    made = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
+    return Estimate(method, scores, shown, net_wins, made, used)
+
+
+def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
+    """Bradley–Terry scores from the noisy net wins and what is known of the design."""
+    net_wins = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY)
+    return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noisy.net_wins_sd)
+
+
+def _design(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
+    """Actual pairs where they are public, the noisy total under a uniform design, else the noisy exposures."""
+    if noisy.public_pairs is not None:
+        return PublicDesign(noisy.public_pairs.i, noisy.public_pairs.j, noisy.public_pairs.counts)
+    if noisy.privacy.design is Design.UNIFORM and noisy.total is not None:
+        return UniformDesign(noisy.total)
+    return RankOneDesign(_released(noisy.exposure, noisy, Method.BRADLEY_TERRY))
+
+
+def _released(values: Floats | None, noisy: NoisyTally, method: Method) -> Floats:
+    if values is None:
+        raise QuietrankError(f"method={method} cannot be computed from a release of {noisy.statistic}")
+    return values
 
 
 def resolve(noisy: NoisyTally, method: Method) -> Method:
@@ -90,19 +128,26 @@ def win_rates(noisy: NoisyTally) -> Floats | None:
     return np.asarray(0.5 + noisy.net_wins / np.maximum(noisy.exposure, max(noise_of_exposure, 1.0)))
 
 
-def _assumptions(noisy: NoisyTally, method: Method) -> tuple[str, ...]:
-    """What a reader has to believe beyond the arithmetic."""
+def assumptions(
+    items: Items, privacy: Privacy, method: Method, rows_skipped: bool, *, actual_pairs: bool
+) -> tuple[str, ...]:
+    """What a reader has to believe beyond the arithmetic; with `actual_pairs` the method knew who met whom."""
     made = []
-    if noisy.items.from_votes:
+    if items.from_votes:
         made.append("The list of items was taken from the votes: which items are on it is treated as public.")
-    if noisy.privacy.design is Design.PUBLIC:
+    if privacy.design is Design.PUBLIC:
         made.append("Which pairs were compared, and how often, is treated as public.")
-    if noisy.privacy.design is Design.UNIFORM:
+    if privacy.design is Design.UNIFORM and not actual_pairs:
         made.append("Every pair of items was equally likely to be compared.")
-    if noisy.privacy.design is Design.PRIVATE and method is not Method.WIN_RATE:
+    if privacy.design is Design.PRIVATE and method in (Method.WINS, Method.NET_WINS):
         made.append("Items are ranked by counts, which favours items that were compared more often.")
-    if method is Method.WIN_RATE and noisy.privacy.design is not Design.UNIFORM:
+    if privacy.design is not Design.UNIFORM and method is Method.WIN_RATE:
         made.append("Opponents met at random: an item that mostly met strong opponents is ranked too low.")
-    if noisy.rows_skipped:
+    if privacy.design is Design.PRIVATE and method is Method.BRADLEY_TERRY and not actual_pairs:
+        made.append(
+            "Opponents met at random, given how often each item appeared: where strong mostly met strong, scores are "
+            "biased; the perturbed-mle mechanism uses the actual pairs."
+        )
+    if rows_skipped:
         made.append("Rows that could not be used were to be skipped; whether there were any is not published.")
     return tuple(made)

@@ -8,7 +8,9 @@ is chosen so that the bulk of the scores comes out near 0 whatever the outliers;
 γ = "auto" is an empirical Bayes choice from s̃, the design and the public law of the noise; see choose_gamma.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import exp, inf, isfinite, log, sqrt
 from typing import Any, Literal
 
@@ -18,7 +20,7 @@ from scipy.optimize import brentq
 from scipy.special import roots_genlaguerre
 
 from quietrank.errors import SolverError
-from quietrank.estimators.field import Field, Floats, all_pairs
+from quietrank.estimators.field import DENSE_LIMIT, Field, Floats, all_pairs, u, u_slope
 from quietrank.estimators.pairs import Pairs
 from quietrank.estimators.solver import Problem, solve
 
@@ -26,6 +28,7 @@ ROUNDING = 1e-13  # no Newton step gets a gradient much below this, relative to 
 TOLERANCE = 1e-11  # accepted once rounding stops the progress
 MAX_NEWTON = 100
 MAX_CG = 1000
+PILOTS = 400  # pools of items that are solved first to start from, where all a are equal
 
 LEAST_EXPOSURE = 1.0  # noisy exposures and totals are clamped to this, in votes
 TYPICAL_SPREAD = 0.6  # prior median of the standard deviation τ of scores, on the logit scale …
@@ -185,13 +188,14 @@ def _total_weight(d: Floats, top: int) -> tuple[float, bool]:
 class Evidence:
     """What the choice of γ looks at: the items, or pools of items with like exposure and net wins.
 
-    Linearised at scores of spread τ:  s̃_i = κ(τ)(d_i θ_i − Σ_j M_ij θ_j) + sampling noise + privacy noise, where
-    κ(τ) = E σ'(θ_i − θ_j). The sampling variance is κd_i: the Fisher information of θ_i is the variance of s_i.
+    For normal scores of spread τ, s̃_i has the variance v(τ)(d_i² + Σ_j M_ij²) from the scores, where v(τ) is that of
+    the expected net wins per vote; κ(τ)d_i from sampling, κ(τ) = E σ'(θ_i − θ_j), because the Fisher information of
+    θ_i is the variance of s_i; and ν² from the privacy noise.
     """
 
     number: Floats  # items in each pool
     exposure: Floats  # d
-    signal: Floats  # √(d² + Σ_j M_ij²): κτ times this is the standard deviation of the first term
+    signal: Floats  # √(d² + Σ_j M_ij²)
     square: Floats  # (s̃ − mean)²
     curvature: Floats  # quantiles of the spectrum of the Laplacian of M, of d where that is nearly the same
 
@@ -199,27 +203,41 @@ class Evidence:
 def choose_gamma(evidence: Evidence, noise_sd: float, noise_kurtosis: float) -> float:
     """The γ with the least expected relative L2 error, averaged over what s̃ says about the spread τ of scores.
 
-    In a mode of the Laplacian with eigenvalue λ, the linearised estimate is (hθ + noise)/(h + γ) with h = κλ and
-    noise variance h + ν², so its squared error is (γ²τ² + h + ν²)/(h + γ)², least at γ = (1 + ν²/h)/τ².
+    In a mode of the Laplacian of M with eigenvalue λ, at a score θ, the estimate is about (hθ + noise)/(h + γ) with
+    h = κ(θ, τ)λ and noise variance h + ν²; so its squared error is (γ²θ² + h + ν²)/(h + γ)². Were h the same for
+    all, the best γ would be (1 + ν²/h)/τ².
     """
     spread = np.geomspace(0.02, 10, 64)
     weight = _posterior(evidence, spread, noise_sd, noise_kurtosis)
-    h = _kappa(spread)[:, None] * evidence.curvature
+    spread, weight = spread[weight > 1e-6], weight[weight > 1e-6]
+    z, probability = _normal()
+    theta = spread[:, None, None] * z[:, None]
+    h = _against_normal(u_slope, spread)[:, :, None] * evidence.curvature
     typical = max(float(evidence.curvature.mean()), LEAST_EXPOSURE) / 4
-    gamma = (1 + noise_sd**2 / typical) * np.geomspace(1e-3, 1e4, 281)
-    error = [np.sqrt((((g * spread[:, None]) ** 2 + h + noise_sd**2) / (h + g) ** 2).mean(axis=1)) for g in gamma]
+    gamma = (1 + noise_sd**2 / typical) * np.geomspace(1e-3, 1e4, 211)
+    error = [np.sqrt((((g * theta) ** 2 + h + noise_sd**2) / (h + g) ** 2).mean(axis=2) @ probability) for g in gamma]
     return float(gamma[np.argmin(np.array(error) @ (weight / spread))])
 
 
-def _kappa(spread: Floats) -> Floats:
-    # E σ'(θ_i − θ_j) for normal scores of spread τ, with σ(x) ≈ Φ(x√(π/8)).
-    return np.asarray(0.25 / np.sqrt(1 + np.pi / 4 * spread**2))
+@cache
+def _normal() -> tuple[Floats, Floats]:
+    """Nodes z and probabilities of a standard normal."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(24)
+    return nodes, weights / weights.sum()
+
+
+def _against_normal(f: Callable[[Floats], Floats], spread: Floats) -> Floats:
+    """E f(θ − τZ) at θ = τz, for each τ and each node z: what an item with score θ meets on average."""
+    z, probability = _normal()
+    return np.asarray(f(spread[:, None, None] * (z[:, None] - z)) @ probability)
 
 
 def _posterior(evidence: Evidence, spread: Floats, noise_sd: float, noise_kurtosis: float) -> Floats:
     """Probabilities of the τ in `spread`: a log-normal prior times the likelihood of each s̃_i on its own."""
-    kappa = _kappa(spread)[:, None]
-    without_noise = (kappa * spread[:, None] * evidence.signal) ** 2 + kappa * evidence.exposure
+    probability = _normal()[1]
+    signal = _against_normal(u, spread) ** 2 @ probability
+    kappa = _against_normal(u_slope, spread) @ probability
+    without_noise = np.outer(signal, evidence.signal**2) + np.outer(kappa, evidence.exposure)
     density = np.zeros_like(without_noise)
     for factor, probability in zip(*_variance_mixture(noise_kurtosis), strict=True):
         variance = without_noise + factor * noise_sd**2
@@ -266,7 +284,7 @@ def _spectrum(pairs: Pairs) -> Floats:
 
 def _pooled(s: Floats, d: Floats, signal: Floats, spectrum: Floats) -> Evidence:
     square = (s - s.mean()) ** 2
-    curvature = np.quantile(spectrum, (np.arange(51) + 0.5) / 51)
+    curvature = np.quantile(spectrum, (np.arange(25) + 0.5) / 25) if np.ptp(spectrum) > 0 else spectrum[:1]
     if s.size <= POOLS**2:
         return Evidence(np.ones(s.size), d, signal, square, curvature)
     order = np.argsort(square)
@@ -298,7 +316,7 @@ class RankOne:
 
     net_wins: Floats
     a: Floats
-    gamma: float
+    gamma: float | Floats  # one for all, or one per item
 
 
 @dataclass(frozen=True)
@@ -319,9 +337,9 @@ class Iterate:
         return cls(theta, field, gradient, problem.a * slope + problem.gamma)
 
     def residual(self, problem: RankOne) -> float:
-        """The largest entry of the gradient, each relative to its rounding error in units of the float's ulp.
+        """The largest entry of the gradient, each relative to the terms whose rounding makes its error.
 
-        θ_i itself is only known to |θ_i| ulps, which moves the pull by up to d_i|θ_i|/4 ulps.
+        θ_i itself is only known to a relative ulp, which moves the pull by up to d_i|θ_i|/4 ulps.
         """
         exposure, wins = problem.a * problem.a.sum(), np.abs(problem.net_wins)
         terms = exposure * (1 + np.abs(self.theta)) + wins + problem.gamma
@@ -348,7 +366,7 @@ def minimise(problem: RankOne) -> Iterate:
         at = _newton_step(problem, at, forcing=min(0.1, max(residual, 0.1 * ROUNDING / residual)))
     raise SolverError(
         f"the scores did not converge: residual {best:.1e} > {TOLERANCE:.0e} after {MAX_NEWTON} Newton steps; "
-        f"use a larger gamma than gamma={problem.gamma:g}"
+        f"use a larger gamma than gamma={np.min(problem.gamma):g}"
     )
 
 
@@ -358,23 +376,51 @@ def _bulk_near_zero(net_wins: Floats, exposure: Floats) -> Floats:
     def balance(centre: float) -> float:
         return float(np.clip(net_wins - centre, -exposure / 2, exposure / 2).sum())
 
+    centred = net_wins - net_wins.mean()
+    if np.all(np.abs(centred) <= exposure / 2):
+        return np.asarray(centred)
     low, high = float(net_wins.min()), float(net_wins.max())
-    return net_wins - (brentq(balance, low, high, xtol=1e-12 * float(exposure.mean())) if low < high else low)
+    return net_wins - brentq(balance, low, high, xtol=1e-12 * float(exposure.mean()))
 
 
 def _start(problem: RankOne) -> Floats:
+    many_alike = problem.a.size > DENSE_LIMIT and np.ptp(problem.a) == 0
+    return _pooled_start(problem) if many_alike else _lone_start(problem)
+
+
+def _pooled_start(problem: RankOne) -> Floats:
+    """Items with equal a and equal s have equal scores: solve for pools of like s (here ascending), interpolate.
+
+    A pool of m items is one item with a, s and γ taken m times. Where s̃ has few values, as on a lattice of half
+    votes, this is the solution already.
+    """
+    s = problem.net_wins
+    changes = np.flatnonzero(s[1:] != s[:-1]) + 1
+    if changes.size >= DENSE_LIMIT:
+        # Pools of equal width in s in the bulk, and in log s far out, so that an outlier does not coarsen the rest.
+        y = np.arcsinh(s / (problem.a[0] * problem.a.sum() / 8))
+        label = np.floor((y - y[0]) * (PILOTS / (y[-1] - y[0])))
+        changes = np.flatnonzero(label[1:] != label[:-1]) + 1
+    starts = np.concatenate([[0], changes])
+    number = np.diff([*starts, s.size]).astype(np.float64)
+    total = np.add.reduceat(s, starts)
+    pilots = minimise(RankOne(total, number * problem.a[0], number * problem.gamma))
+    return np.interp(s, total / number, pilots.theta)
+
+
+def _lone_start(problem: RankOne) -> Floats:
     """Every item on its own against all others at 0: γθ_i + d_i u(θ_i) = s_i, linearised at 0 for small |s_i|.
 
     Items that nothing holds back start where they end, so that they do not drown the rest in the first steps.
     """
-    exposure, s = problem.a * problem.a.sum(), problem.net_wins
-    theta = np.asarray(s / (exposure / 4 + problem.gamma))
-    far = np.abs(s) > exposure / 4
-    x, d, target = np.abs(theta[far]), exposure[far], np.abs(s[far])
+    d, s = problem.a * problem.a.sum(), problem.net_wins
+    theta = np.asarray(s / (d / 4 + problem.gamma))
+    far = np.abs(s) > d / 4
+    x, d, target, gamma = np.abs(theta[far]), d[far], np.abs(s[far]), np.broadcast_to(problem.gamma, s.shape)[far]
     for _ in range(20):
         # Newton from the left on a concave increasing function: it rises to the root and never passes it.
         e = np.exp(-x)
-        x += (target - problem.gamma * x - d / 2 * (1 - e) / (1 + e)) / (problem.gamma + d * e / (1 + e) ** 2)
+        x += (target - gamma * x - d / 2 * (1 - e) / (1 + e)) / (gamma + d * e / (1 + e) ** 2)
     theta[far] = np.copysign(x, s[far])
     return theta
 
@@ -389,7 +435,7 @@ def _newton_step(problem: RankOne, at: Iterate, forcing: float) -> Iterate:
 
 
 def _line_search(problem: RankOne, at: Iterate, direction: Floats) -> Iterate:
-    # Bisection on the slope along the direction: up to where it changes sign the convex objective falls.
+    """Bisection on the slope along the direction: up to where it changes sign the convex objective falls."""
     first = float(at.gradient @ direction)
     low, high, step = 0.0, 1.0, 1.0
     for _ in range(60):
@@ -403,7 +449,7 @@ def _line_search(problem: RankOne, at: Iterate, direction: Floats) -> Iterate:
 
 
 def _conjugate_gradients(problem: RankOne, at: Iterate, forcing: float) -> Floats:
-    # Solves Hδ = −g. Preconditioned by its diagonal, H is the identity minus a smooth kernel: few steps.
+    """Solves Hδ = −g. Preconditioned by its diagonal, H is the identity minus a smooth kernel: few steps."""
     x = np.zeros_like(at.theta)
     residual = -at.gradient
     scaled = residual / at.diagonal

@@ -116,6 +116,8 @@ def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
     gradients in decimal arithmetic.
     """
     require_minimiser(problem)
+    if not math.isfinite(problem.link.grad_error(1.0)):
+        raise SolverError(f"link {problem.link.name!r} states no rounding error; give CustomLink(error=...)")
     newton = _Newton(problem)
     for bound in (newton.ridge_bound, newton.scaled_bound, newton.curvature_bound, newton.extended_bound):
         certificate, error = bound(accuracy)
@@ -223,7 +225,7 @@ def decimal_gradient(problem: Problem, high: FloatArray, low: FloatArray) -> tup
         reach = 8 * max(map(abs, theta)) + 200 + 2 * len(pairs.i)
         slip = Decimal(10) ** (1 - DIGITS) * reach
         norm = sum(((abs(g) + slip * s) ** 2 for g, s in zip(total, size, strict=True)), ZERO).sqrt()
-        return np.array([float(g) for g in total]), math.nextafter(float(norm), math.inf) * (1 + 1e-12)
+        return np.array([float(g) for g in total]), math.nextafter(float(norm), math.inf) * (1 + 1e-12) + UNDERFLOW
 
 
 class _Newton:
@@ -257,6 +259,8 @@ class _Newton:
         the maximum principle |z_N| ≤ max|z_S| + max(H_NN⁻¹|g_N|). Centring at most doubles it.
         """
         hessian, n = self.hessian, self.problem.pairs.n_items
+        if not hessian.scale.any():  # every pair so one-sided that only the ridge holds the items
+            return math.inf, math.inf
         gap = hessian.normalised_gap() / 2
         if gap < LEAST_GAP:  # conjugate gradients and this bound are both poor on such graphs
             return math.inf, math.inf

@@ -58,6 +58,9 @@ def check(
         list[Path], typer.Option(help="CSV file of published figures; may be given twice.", metavar="FILE")
     ],
     out: Annotated[Path, typer.Option(help="Results of `quietrank paper`.", metavar="DIR")] = DEFAULT_OUT,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="No allowance for the single noise vector behind each published mean.")
+    ] = False,
 ) -> None:
     """Compare results with the published figures; exit code 1 if one is outside its tolerance."""
     from rich.console import Console
@@ -67,7 +70,7 @@ def check(
     from quietrank.paper.run import read_rows
 
     rows = read_rows(out / "means.csv")
-    found = compare(rows, [point for path in reference for point in read_published(path)])
+    found = compare(rows, [point for path in reference for point in read_published(path)], strict)
     if not found:
         raise QuietrankError(f"{out} and the reference have no point in common; run the figure that it is about")
     Console().print(_deviations(found))

@@ -17,6 +17,8 @@ from scipy.linalg.lapack import dposv
 from quietrank.errors import SolverError
 from quietrank.paper.data import Floats
 
+WIDEST = 600.0  # beyond this spread of scores the exponentials overflow
+WIDEST_FREE = 30.0  # without a ridge, scores that far apart only stop because rounding hides that they diverge
 NEAR = 1e-5  # Newton's error is about the square of its last step
 MAX_NEWTON = 200
 
@@ -39,7 +41,7 @@ def fit(counts: Floats, pull: Floats, gamma: float, start: Floats | None = None)
 def _newton_step(counts: Floats, aim: Floats, gamma: float, theta: Floats) -> Floats:
     # With e = exp θ: u = σ(x) − 1/2 = (e_i − e_j)/(2(e_i + e_j)) and u' = e_i e_j/(e_i + e_j)² = 1/4 − u²,
     # so that n exponentials do for n² pairs.
-    if float(np.ptp(theta)) > 600:
+    if float(np.ptp(theta)) > (WIDEST if gamma > 0 else WIDEST_FREE):
         raise SolverError(f"the scores diverge with gamma={gamma}; give a larger gamma")
     e = np.exp(theta)
     u = e[:, None] / (e[:, None] + e[None, :])

@@ -37,7 +37,7 @@ from quietrank.paper.methods import (
     zonotope_noise,
 )
 
-VERSION = 1  # raise it when a repetition's values change: stored parts of older versions are then ignored
+VERSION = 2  # raise it when a repetition's values change: stored parts of older versions are then ignored
 PER_PERSON = 5  # L in experiments 5 to 7
 FIGURES = ("1", "2", "3", "4", "5", "6", "7", "8", "phase", "attack")
 SOME_EPSILONS = (0.5, 1.0, 2.5, inf)
@@ -216,7 +216,8 @@ def _edge_values(cell: Cell, truth: Truth, duels: Duels, rng: np.random.Generato
         values |= truth.of_order("perturbed_mle", epsilon, start)
         values |= truth.of_order("noisy_counts", epsilon, duels.win_counts + unit * 2 / epsilon)
         values |= _ours(duels, truth, epsilon, unit, 2 / epsilon)
-    return values
+    by_position = metrics.topk_error_by_position(duels.win_counts, truth.k)
+    return values | {Point("noisy_counts", "topk_error_by_position", inf): by_position}
 
 
 def _ours(duels: Duels, truth: Truth, epsilon: float, unit: Floats, scale: float) -> Values:

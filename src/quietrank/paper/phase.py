@@ -4,16 +4,16 @@ Minimax thresholds for the gap between the k-th and the next average win rate, u
 √(log n/(np)) + log n/(npε) for a comparison, √(n log n/m) + n log n/(mε) for a person.
 
 With the constants of noisy net wins. Item i takes part in d votes (np, or 2mL/n). Its noisy net wins are d·τ_i plus
-sampling noise of variance d/4 plus Laplace(b), b = 2/ε or 2L/ε, so by Chernoff's bound the largest of N of them
-exceeds its mean by about t(N) = min over 0 < λ < 1/b of [log N + dλ²/8 − log(1 − b²λ²)]/λ, and the top k come apart
-from the others when the gap exceeds (t(k) + t(n − k))/d. For large n this is √2·√(log n/d)·(1 + o(1)) without privacy
-and 4 log n/(dε) where privacy dominates: the two published terms, each with its constant.
+sampling noise of variance d/4, near normal, plus Laplace(b), b = 2/ε or 2L/ε. The largest of N such noises is typically
+t(N), exceeded with probability 1/N each, so the top k come apart from the others when the gap exceeds
+(t(k) + t(n − k))/d. For large n this is √2·√(log n/d) without privacy and 4 log n/(dε) where privacy dominates, up to
+lower-order terms: the two published terms, each with its constant, and what lies between them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -70,12 +70,25 @@ class Setting:
         return (self._largest(self.k) + self._largest(self.n - self.k)) / self.votes_per_item
 
     def _largest(self, number: int) -> float:
-        """t(N), the minimum over a fine grid of λ."""
-        b = self.scale
-        rate = np.linspace(0, 1, 2001)[1:-1] / b
-        if b * sqrt(8 * log(number) / self.votes_per_item) < 0.1:  # little privacy noise: the best λ is far below 1/b
-            rate = rate * 0.3
-        return float(np.min((log(number) + self.votes_per_item * rate**2 / 8 - np.log1p(-((b * rate) ** 2))) / rate))
+        """t(N): P(noise > t) = 1/N."""
+        from scipy.optimize import brentq
+
+        sigma, b = sqrt(self.votes_per_item) / 2, self.scale
+        highest = (sigma + b) * (20 + 2 * log(number))
+        return float(brentq(lambda t: tail(t, sigma, b) - 1 / number, 0.0, highest, rtol=1e-12))
+
+
+def tail(t: float, sigma: float, b: float) -> float:
+    """P(N(0, σ²) + Laplace(b) > t), by integrating the Laplace tail against the normal density.
+
+    = Q(t/σ) + e^{σ²/2b²}/2 · [e^{−t/b} Φ(t/σ − σ/b) − e^{t/b} Φ(−t/σ − σ/b)]; exponents are added before exponentiating.
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    ratio = sigma / b
+    upper = exp(float(log_ndtr(t / sigma - ratio)) + ratio**2 / 2 - t / b)
+    lower = exp(float(log_ndtr(-t / sigma - ratio)) + ratio**2 / 2 + t / b)
+    return float(ndtr(-t / sigma)) + (upper - lower) / 2
 
 
 def draw(setting: Setting, gap: float, rng: np.random.Generator) -> Duels:

@@ -23,6 +23,7 @@ METRIC_NAMES = {
     "log_rel_l2": "log relative L2 error",
     "log_rel_linf": "log relative L∞ error",
     "topk_error": "top-k error",
+    "topk_error_by_position": "top-k error, ties by position",
     "rank_difference": "mean rank difference",
     "recovered": "P(top k recovered)",
     "attack": "score attack",

@@ -1,9 +1,10 @@
-"""A `Release` in, a table for the terminal out."""
+"""A `Release` or a non-private fit in, a table for the terminal out."""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console, Group
@@ -11,41 +12,59 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from quietrank.nonprivate import NonPrivateFit
     from quietrank.release import Release
 
-HEADINGS = {"rank": "rank", "item": "item", "score": "score", "win_rate": "win rate", "net_wins": "net wins"}
-FORMATS = {"rank": "d", "score": ".3f", "win_rate": ".3f", "net_wins": ".1f"}
+COLUMNS = {
+    "rank": ("rank", "d"),
+    "item": ("item", ""),
+    "score": ("score", ".3f"),
+    "standard_error": ("± standard error", ".3f"),
+    "win_rate": ("win rate", ".3f"),
+    "net_wins": ("net wins", ".1f"),
+    "component": ("component", "d"),
+}
+"""heading and number format of each column"""
 MOST_ROWS = 100
 
 
 def render(release: Release) -> Group:
     """The ranking with the promise under it."""
-    table = Table(box=box.SIMPLE_HEAD)
-    columns = [name for name in HEADINGS if getattr(release.ranking[0], name) is not None]
-    if release.method in ("net-wins", "win-rate"):
-        columns.remove("score")  # it would repeat the column it is ranked by
-    for name in columns:
-        table.add_column(HEADINGS[name], justify="left" if name == "item" else "right", overflow="fold")
-    for row in release.ranking[:MOST_ROWS]:
-        table.add_row(*(format(getattr(row, name), FORMATS.get(name, "")) for name in columns))
-    return Group(Text(_title(release), style="bold"), table, *_notes(release))
+    privacy = release.privacy
+    title = f"{len(release.ranking)} items by {release.method}, ε = {privacy.epsilon:g} per {privacy.unit}"
+    # Where the items are ranked by a figure that is shown anyway, the score would repeat it.
+    hidden = {"score"} if release.method in ("net-wins", "win-rate") else set()
+    rows = [
+        {name: value for name, value in vars(row).items() if name in COLUMNS and name not in hidden}
+        for row in release.ranking
+    ]
+    notes = [Text(f"Note: {assumption}", style="dim") for assumption in release.assumptions]
+    return Group(Text(title, style="bold"), *_table(rows), Text(privacy.statement), *notes)
+
+
+def render_fit(fitted: NonPrivateFit) -> Group:
+    """Exact scores with their standard errors."""
+    title = f"{len(fitted.items)} items by exact Bradley–Terry scores, ridge {fitted.fitted.ridge:g} (not private)"
+    parts = [Text(title, style="bold"), *_table(fitted.rows())]
+    if not fitted.comparable:
+        parts.append(Text("Some items never met, directly or through others: compare scores within a component only."))
+    return Group(*parts)
 
 
 def as_text(release: Release, width: int = 100) -> str:
-    """The same as plain text."""
+    """The release as plain text."""
     stream = io.StringIO()
     Console(file=stream, width=width, color_system=None).print(render(release))
     return stream.getvalue()
 
 
-def _title(release: Release) -> str:
-    privacy = release.privacy
-    return f"{len(release.ranking)} items by {release.method}, ε = {privacy.epsilon:g} per {privacy.unit}"
-
-
-def _notes(release: Release) -> list[Text]:
-    left_out = len(release.ranking) - MOST_ROWS
-    notes = [Text(f"… and {left_out} more; --format csv shows all.", style="dim")] if left_out > 0 else []
-    notes.append(Text(release.privacy.statement))
-    notes += [Text(f"Note: {assumption}", style="dim") for assumption in release.assumptions]
-    return notes
+def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
+    """The first rows, in the columns that they have."""
+    table = Table(box=box.SIMPLE_HEAD)
+    columns = [name for name in COLUMNS if rows[0].get(name) is not None]
+    for name in columns:
+        table.add_column(COLUMNS[name][0], justify="left" if name == "item" else "right", overflow="fold")
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*(Text(format(row[name], COLUMNS[name][1])) for name in columns))
+    left_out = len(rows) - MOST_ROWS
+    return [table, *([Text(f"… and {left_out} more; --format csv shows all.", style="dim")] if left_out > 0 else [])]

@@ -1,0 +1,79 @@
+"""Exact pairs in, a non-private fit out: scores with standard errors, for votes the reader may look at."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from quietrank.errors import SolverError
+from quietrank.estimators.fit import Fit, fit_pairs
+from quietrank.estimators.pairs import Pairs
+from quietrank.items import Items
+from quietrank.noisy import Floats
+from quietrank.release import order
+
+WARNING = "Not private: exact scores from exact votes. Do not publish where the votes are confidential."
+
+
+@dataclass(frozen=True, eq=False)
+class NonPrivateFit:
+    """Bradley–Terry scores of exact votes. NOT private."""
+
+    items: Items
+    fitted: Fit
+    standard_errors: Floats | None
+    """None where there are too many items to compute them all"""
+
+    @classmethod
+    def of(cls, items: Items, pairs: Pairs, ridge: float, link: str) -> NonPrivateFit:
+        fitted = fit_pairs(pairs, ridge, link)
+        try:
+            return cls(items, fitted, fitted.standard_errors)
+        except SolverError:
+            return cls(items, fitted, None)
+
+    @property
+    def scores(self) -> Floats:
+        """Centred scores, in the order of the items."""
+        return self.fitted.scores
+
+    @property
+    def comparable(self) -> bool:
+        """Whether any two scores may be compared; if not, only those within a component of the comparison graph."""
+        return self.fitted.comparable
+
+    def rows(self) -> list[dict[str, Any]]:
+        """rank, item, score, standard error, and the component where there is more than one."""
+        rows = []
+        for rank, k in enumerate(order(self.scores, self.items.names), 1):
+            row: dict[str, Any] = {"rank": rank, "item": self.items.names[k], "score": float(self.scores[k])}
+            if self.standard_errors is not None:
+                row["standard_error"] = float(self.standard_errors[k])
+            if not self.comparable:
+                row["component"] = int(self.fitted.components[k]) + 1
+            rows.append(row)
+        return rows
+
+    def to_csv(self) -> str:
+        rows, stream = self.rows(), io.StringIO()
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return stream.getvalue()
+
+    def to_json(self) -> str:
+        values = {
+            "format": "quietrank/fit/1",
+            "private": False,
+            "warning": WARNING,
+            "ranking": self.rows(),
+            "ridge": self.fitted.ridge,
+            "link": self.fitted.link.name,
+            "converged": self.fitted.converged,
+            "gradient_norm": self.fitted.gradient_norm,
+            "comparable": self.comparable,
+        }
+        return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
