@@ -143,9 +143,17 @@ def test_an_unknown_calibration_is_refused() -> None:
 
 
 def test_default_ridge_follows_the_published_order() -> None:
-    for calibration, c in ((TIGHT, 0.6), (PUBLISHED, 2.0)):
-        gamma = default_gamma(PROMISES[0], 1.0, calibration, LOGISTIC, 300, 150.0)
-        assert gamma == pytest.approx(c * math.sqrt(150 * math.log(300)))
+    """With much data it is c·√(comparisons per item · log n), whatever ε."""
+    for calibration, c in ((TIGHT, 0.2), (PUBLISHED, 2.0)):
+        gamma = default_gamma(PROMISES[0], 1.0, calibration, LOGISTIC, 300, 1e6)
+        assert gamma == pytest.approx(c * math.sqrt(1e6 * math.log(300)), rel=1e-4)
+
+
+def test_default_ridge_grows_with_the_noise() -> None:
+    """Comparisons, replace: 8λ²/(d·τ²) more, λ = 4/ε and τ = 1/2, so that noise does not swamp the scores."""
+    privacy = Privacy(0.5, "comparison")
+    gamma = default_gamma(privacy, 0.5, TIGHT, LOGISTIC, 300, 30.0)
+    assert gamma == pytest.approx(0.2 * math.sqrt(30 * math.log(300)) + 8 * 8.0**2 / (30 * 0.25))
 
 
 @pytest.mark.parametrize("privacy", PROMISES, ids=by_name)

@@ -521,7 +521,7 @@ def test_the_ledger_is_debited_before_anything_is_drawn(monkeypatch: pytest.Monk
 
 def test_an_unpaid_count_is_never_used_for_the_ridge() -> None:
     for privacy in (ADDED, Privacy(1.0, "person", max_per_person=2)):
-        with pytest.raises(PrivacyError, match="declare gamma, or the expected comparisons per item"):
+        with pytest.raises(PrivacyError, match="declare --gamma, or --comparisons-per-item"):
             perturbed_mle(LADDER, privacy)
 
 
@@ -529,7 +529,8 @@ def test_a_public_count_gives_the_default_ridge() -> None:
     """Comparison and replace: 2·rows/n comparisons per item, rows counted before any is dropped."""
     privacy = Privacy(3.0, "comparison")
     many = PairTally(LADDER.items, LADDER.i, LADDER.j, LADDER.wins_i, LADDER.wins_j, LADDER.step, rows=20_000)
-    assert perturbed_mle(many, privacy).plan.gamma == pytest.approx(0.6 * math.sqrt(10_000 * math.log(4)))
+    expected = default_gamma(privacy, 0.99 * 3.0, TIGHT, LOGISTIC, 4, per_item=10_000)
+    assert perturbed_mle(many, privacy).plan.gamma == pytest.approx(expected)
 
 
 def test_infeasible_ridge_is_refused_and_the_named_one_accepted() -> None:

@@ -73,7 +73,9 @@ def main() -> None:
         path = Path(folder) / "votes.parquet"
         write_votes(path, options.votes)
         engine = duckdb.connect()
-        print(f"{options.votes:,} votes, {ITEMS:,} items, {PEOPLE:,} people, {options.repeat} warm runs, median seconds")
+        print(
+            f"{options.votes:,} votes, {ITEMS:,} items, {PEOPLE:,} people, {options.repeat} warm runs, median seconds"
+        )
         for unit, sql in SQL.items():
             query = sql.format(file=path, limit=LIMIT)
             check_same(path, unit, items, engine.execute(query).fetchall())
@@ -84,7 +86,9 @@ def main() -> None:
             hand, rank = statistics.median(theirs), statistics.median(ours)
             allowed = ALLOWED_RATIO * hand + ALLOWED_SECONDS
             verdict = "within" if rank <= allowed else "OVER"
-            print(f"{unit:10}  SQL {hand:.2f}  qr.rank {rank:.2f}  ratio {rank / hand:.2f}  allowed {allowed:.2f}: {verdict}")
+            print(
+                f"{unit:10}  SQL {hand:.2f}  qr.rank {rank:.2f}  ratio {rank / hand:.2f}  allowed {allowed:.2f}: {verdict}"
+            )
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
 
 

@@ -39,11 +39,14 @@ class Calibration(StrEnum):
             raise PrivacyError(f"calibration must be one of {', '.join(cls)}; got calibration={given!r}") from None
 
 
-GAMMA_FACTOR = {Calibration.TIGHT: 0.6, Calibration.PUBLISHED: 2.0}
+GAMMA_FACTOR = {Calibration.TIGHT: 0.2, Calibration.PUBLISHED: 2.0}
 """c in the default γ = c·√(comparisons per item · log n).
 
-2 is the published choice. 0.6 was chosen by simulation under the tight calibration at the published settings
+2 is the published choice. 0.2 was chosen by simulation under the tight calibration at the published settings
 (n = 300, p from 0.1 to 1, ε from 0.5 to 2.5); docs/proofs/perturbed-mle.md has the table."""
+
+TYPICAL_SPREAD = 0.5
+"""τ, the standard deviation of scores that the default γ expects, on the logit scale."""
 
 
 def noise_scale(privacy: Privacy, epsilon: float, gamma: float, calibration: Calibration, link: Link) -> float:
@@ -124,16 +127,29 @@ def _limit_gamma(privacy: Privacy, epsilon: float, link: Link) -> float:
 def default_gamma(
     privacy: Privacy, epsilon: float, calibration: Calibration, link: Link, n_items: int, per_item: float
 ) -> float:
-    """γ = c·√(comparisons per item · log n), raised to where the determinant costs at most half of ε.
+    """γ = c·√(comparisons per item · log n), plus what the noise calls for under the tight calibration, and raised
+    to where the determinant costs at most half of ε.
 
     `per_item` must be public: declared by the user, or the number of votes where all neighbours share it.
     """
     if not (math.isfinite(per_item) and per_item > 0):
         raise PrivacyError(f"the expected comparisons per item must be a finite number > 0, got {per_item}")
-    published_order = GAMMA_FACTOR[calibration] * math.sqrt(per_item * math.log(n_items))
+    ridge = GAMMA_FACTOR[calibration] * math.sqrt(per_item * math.log(n_items))
+    if calibration is Calibration.TIGHT:
+        ridge += _ridge_for_noise(privacy, epsilon, link, per_item)
     # ln(1 + x) ≤ x: 4Lκ2/γ ≤ ε is 2Lκ2/γ ≤ ε/2 for people, and at least that good for comparisons.
     half_free = 4 * privacy.limit * link.kappa2 / epsilon
-    return max(published_order, half_free, smallest_gamma(privacy, epsilon, calibration, link))
+    return max(ridge, half_free, smallest_gamma(privacy, epsilon, calibration, link))
+
+
+def _ridge_for_noise(privacy: Privacy, epsilon: float, link: Link, per_item: float) -> float:
+    """The ridge that noise of variance 2λ² calls for: V/(A·τ²) minimises (γ²τ² + V)/(A + γ)², the squared error.
+
+    A = (comparisons per item)/4 is the curvature of the likelihood at θ = 0, and λ the gradient's share alone.
+    """
+    moves = 2 if privacy.neighbours is Neighbours.REPLACE else 1
+    scale = 2 * moves * privacy.limit * link.kappa1 / epsilon
+    return 2 * scale**2 / (per_item / 4 * TYPICAL_SPREAD**2)
 
 
 def require_protectable(privacy: Privacy) -> None:

@@ -87,16 +87,17 @@ def fit_scores(
     default of a rank-one design, where wins and losses are noised apart), 0 for Gaussian noise.
     """
     s = _checked(net_wins, design, noise_sd, gamma)
-    if noise_kurtosis is None:
-        noise_kurtosis = 1.5 if isinstance(design, RankOneDesign) else 3.0
+    joint = isinstance(design, RankOneDesign)
+    kurtosis = (1.5 if joint else 3.0) if noise_kurtosis is None else noise_kurtosis
     if isinstance(design, PublicDesign):
         pairs = _pairs(design, s.size)
-        chosen = choose_gamma(_public_evidence(s, pairs), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
+        chosen = choose_gamma(_public_evidence(s, pairs), noise_sd, kurtosis) if gamma == "auto" else gamma
         solution = solve(Problem.from_tally(pairs, s, chosen), 1e-8 * _scale(s, pairs.exposure, chosen))
         return Scores(solution.scores, chosen, solution.gradient_norm)
     a = rank_one_weights(design, s.size)
-    chosen = choose_gamma(_rank_one_evidence(s, a), noise_sd, noise_kurtosis) if gamma == "auto" else gamma
-    return _fit_rank_one(s, a, chosen)
+    # Noise of equal size in wins and losses is twice as large in their sum as in half their difference.
+    evidence = _rank_one_evidence(s, a, exposure_noise=2.0 if joint else 0.0)
+    return _fit_rank_one(s, a, choose_gamma(evidence, noise_sd, kurtosis) if gamma == "auto" else gamma)
 
 
 def _checked(net_wins: ArrayLike, design: Design, noise_sd: float, gamma: float | Literal["auto"]) -> Floats:
@@ -198,25 +199,40 @@ class Evidence:
     signal: Floats  # √(d² + Σ_j M_ij²)
     square: Floats  # (s̃ − mean)²
     curvature: Floats  # quantiles of the spectrum of the Laplacian of M, of d where that is nearly the same
+    exposure_noise: float  # standard deviation of the noise in d, in units of that in s̃
 
 
 def choose_gamma(evidence: Evidence, noise_sd: float, noise_kurtosis: float) -> float:
     """The γ with the least expected relative L2 error, averaged over what s̃ says about the spread τ of scores.
 
-    In a mode of the Laplacian of M with eigenvalue λ, at a score θ, the estimate is about (hθ + noise)/(h + γ) with
-    h = κ(θ, τ)λ and noise variance h + ν²; so its squared error is (γ²θ² + h + ν²)/(h + γ)². Were h the same for
-    all, the best γ would be (1 + ν²/h)/τ².
+    Were the estimate linear, (hθ + noise)/(h + γ) with slope h = κd and noise variance h + ν², the best γ would be
+    (1 + ν²/h)/τ². It is convex away from 0, where wins saturate, so the error is computed around that value.
     """
     spread = np.geomspace(0.02, 10, 64)
     weight = _posterior(evidence, spread, noise_sd, noise_kurtosis)
-    spread, weight = spread[weight > 1e-6], weight[weight > 1e-6]
+    spread, weight = spread[weight > 0.01], weight[weight > 0.01]
+    mean = exp(float(weight @ np.log(spread) / weight.sum()))
+    slope = max(float(evidence.curvature.mean()), LEAST_EXPOSURE) / 4
+    gamma = (1 + noise_sd**2 / slope) / mean**2 * np.geomspace(0.1, 100, 49)
+    error = [w * _relative_errors(gamma, tau, evidence, noise_sd) for w, tau in zip(weight, spread, strict=True)]
+    return float(gamma[np.argmin(np.sum(error, axis=0))])
+
+
+def _relative_errors(gamma: Floats, spread: float, evidence: Evidence, noise_sd: float) -> Floats:
+    """√E(θ̂ − θ)²/τ for each γ, θ normal of spread τ, where θ̂ solves d·E u(θ̂ − τZ) + γθ̂ = s̃, one item at a time."""
     z, probability = _normal()
-    theta = spread[:, None, None] * z[:, None]
-    h = _against_normal(u_slope, spread)[:, :, None] * evidence.curvature
-    typical = max(float(evidence.curvature.mean()), LEAST_EXPOSURE) / 4
-    gamma = (1 + noise_sd**2 / typical) * np.geomspace(1e-3, 1e4, 211)
-    error = [np.sqrt((((g * theta) ** 2 + h + noise_sd**2) / (h + g) ** 2).mean(axis=2) @ probability) for g in gamma]
-    return float(gamma[np.argmin(np.array(error) @ (weight / spread))])
+    x = 0.2 * np.sinh(np.linspace(-14, 14, 513))
+    wins, theta = _against_normal(u, x, spread), spread * z
+    expected, slope = _against_normal(u, theta, spread), _against_normal(u_slope, theta, spread)
+    # An error η in d acts like −η·E u in s̃.
+    noise = noise_sd**2 * (1 + (evidence.exposure_noise * expected) ** 2)
+    squares = np.zeros(gamma.size)
+    for d in evidence.curvature:
+        s = d * expected[:, None] + np.sqrt(d * slope + noise)[:, None] * z
+        for k, g in enumerate(gamma):
+            estimate = np.interp(s, d * wins + g * x, x)
+            squares[k] += probability @ (estimate - theta[:, None]) ** 2 @ probability
+    return np.sqrt(squares / evidence.curvature.size) / spread
 
 
 @cache
@@ -226,17 +242,17 @@ def _normal() -> tuple[Floats, Floats]:
     return nodes, weights / weights.sum()
 
 
-def _against_normal(f: Callable[[Floats], Floats], spread: Floats) -> Floats:
-    """E f(θ − τZ) at θ = τz, for each τ and each node z: what an item with score θ meets on average."""
+def _against_normal(f: Callable[[Floats], Floats], x: Floats, spread: float) -> Floats:
+    """E f(x − τZ): what an item with score x meets on average among normal scores of spread τ."""
     z, probability = _normal()
-    return np.asarray(f(spread[:, None, None] * (z[:, None] - z)) @ probability)
+    return np.asarray(f(x[:, None] - spread * z) @ probability)
 
 
 def _posterior(evidence: Evidence, spread: Floats, noise_sd: float, noise_kurtosis: float) -> Floats:
     """Probabilities of the τ in `spread`: a log-normal prior times the likelihood of each s̃_i on its own."""
-    probability = _normal()[1]
-    signal = _against_normal(u, spread) ** 2 @ probability
-    kappa = _against_normal(u_slope, spread) @ probability
+    z, probability = _normal()
+    signal = np.array([_against_normal(u, tau * z, tau) ** 2 @ probability for tau in spread])
+    kappa = np.array([_against_normal(u_slope, tau * z, tau) @ probability for tau in spread])
     without_noise = np.outer(signal, evidence.signal**2) + np.outer(kappa, evidence.exposure)
     density = np.zeros_like(without_noise)
     for factor, probability in zip(*_variance_mixture(noise_kurtosis), strict=True):
@@ -262,17 +278,17 @@ def _variance_mixture(kurtosis: float) -> tuple[Floats, Floats]:
     return np.asarray(nodes / shape), np.asarray(weights / weights.sum())
 
 
-def _rank_one_evidence(s: Floats, a: Floats) -> Evidence:
+def _rank_one_evidence(s: Floats, a: Floats, exposure_noise: float) -> Evidence:
     # The Laplacian is diag(d) less a matrix of rank one, so its spectrum interlaces with d.
     d = a * (a.sum() - a)
-    return _pooled(s, d, np.sqrt(d**2 + a**2 * ((a**2).sum() - a**2)), d)
+    return _pooled(s, d, np.sqrt(d**2 + a**2 * ((a**2).sum() - a**2)), d, exposure_noise)
 
 
 def _public_evidence(s: Floats, pairs: Pairs) -> Evidence:
     d, squared = pairs.exposure, pairs.counts**2
     sum_of_squares = np.bincount(pairs.i, squared, s.size) + np.bincount(pairs.j, squared, s.size)
     spectrum = _spectrum(pairs) if s.size <= EIGEN_LIMIT else d
-    return _pooled(s, d, np.sqrt(d**2 + sum_of_squares), spectrum)
+    return _pooled(s, d, np.sqrt(d**2 + sum_of_squares), spectrum, 0.0)
 
 
 def _spectrum(pairs: Pairs) -> Floats:
@@ -282,11 +298,11 @@ def _spectrum(pairs: Pairs) -> Floats:
     return np.asarray(np.maximum(np.linalg.eigvalsh(laplacian)[1:], 0))
 
 
-def _pooled(s: Floats, d: Floats, signal: Floats, spectrum: Floats) -> Evidence:
+def _pooled(s: Floats, d: Floats, signal: Floats, spectrum: Floats, exposure_noise: float) -> Evidence:
     square = (s - s.mean()) ** 2
-    curvature = np.quantile(spectrum, (np.arange(25) + 0.5) / 25) if np.ptp(spectrum) > 0 else spectrum[:1]
+    curvature = np.quantile(spectrum, (np.arange(5) + 0.5) / 5) if np.ptp(spectrum) > 0 else spectrum[:1]
     if s.size <= POOLS**2:
-        return Evidence(np.ones(s.size), d, signal, square, curvature)
+        return Evidence(np.ones(s.size), d, signal, square, curvature, exposure_noise)
     order = np.argsort(square)
     if np.ptp(d) > 0:
         classes = np.searchsorted(np.quantile(d, np.arange(1, POOLS) / POOLS), d).astype(np.uint8)
@@ -294,7 +310,7 @@ def _pooled(s: Floats, d: Floats, signal: Floats, spectrum: Floats) -> Evidence:
     starts = np.arange(POOLS**2) * s.size // POOLS**2
     number = np.diff([*starts, s.size]).astype(np.float64)
     d, signal, square = (np.add.reduceat(x[order], starts) / number for x in (d, signal, square))
-    return Evidence(number, d, signal, square, curvature)
+    return Evidence(number, d, signal, square, curvature, exposure_noise)
 
 
 # --- the minimiser for M_ij = a_i a_j -------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import numpy as np
 from quietrank.paper.data import Duels, graph_duels, hard_instance, people_duels, top_size
 from quietrank.paper.metrics import top
 
-GAPS = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3)  # in units of the sharp threshold
+GAPS = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75)  # in units of the sharp threshold
 PER_PERSON = 5
 
 
@@ -79,13 +79,16 @@ class Setting:
 
 
 def tail(t: float, sigma: float, b: float) -> float:
-    """P(N(0, σ²) + Laplace(b) > t), by integrating the Laplace tail against the normal density.
+    """P(N(0, σ²) + Laplace(b) > t), by integrating the Laplace tail against the normal density:
 
-    = Q(t/σ) + e^{σ²/2b²}/2 · [e^{−t/b} Φ(t/σ − σ/b) − e^{t/b} Φ(−t/σ − σ/b)]; exponents are added before exponentiating.
+    Q(t/σ) + e^{σ²/2b²}/2 · [e^{−t/b} Φ(t/σ − σ/b) − e^{t/b} Φ(−t/σ − σ/b)].
     """
     from scipy.special import log_ndtr, ndtr
 
+    # exponents are added before exponentiating: one alone may overflow
     ratio = sigma / b
+    if ratio > 1e4:  # no Laplace noise to speak of, and ratio² would swallow the other exponents
+        return float(ndtr(-t / sigma))
     upper = exp(float(log_ndtr(t / sigma - ratio)) + ratio**2 / 2 - t / b)
     lower = exp(float(log_ndtr(-t / sigma - ratio)) + ratio**2 / 2 + t / b)
     return float(ndtr(-t / sigma)) + (upper - lower) / 2
