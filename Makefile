@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow clean
+.PHONY: demo test lint types unit slow docs clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -28,6 +28,9 @@ slow: .venv/installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+docs: .venv/installed
+	$(BIN)/python docs/make_cli.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.make_cli import command_line_page
 from quietrank import cli
 
 ROOT = Path(__file__).parent.parent
@@ -52,11 +53,20 @@ def test_the_readmes_python_runs(three_votes: Path) -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "proofs").glob("*.md")), ids=lambda page: page.name)
 def test_the_proofs_name_tests_that_exist(page: Path) -> None:
-    """Every inequality points at a test, and the test is there."""
-    named = re.findall(r"(?:tests/)?((?:\w+/)*test_\w+\.py)::(test_\w+)", page.read_text(encoding="utf-8"))
-    assert named
-    for module, test in named:
+    """Every inequality points at a test, and the test is there; `test_name_…` stands for several."""
+    text = page.read_text(encoding="utf-8")
+    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"\b(test_\w+)(?!\w|\.py)", text))
+    assert len(named) > 5
+    for test in named:
+        assert f"def {test}" + ("" if test.endswith("_") else "(") in written, test
+    for module, test in re.findall(r"\b((?:\w+/)*test_\w+\.py)::(test_\w+)", text):
         assert f"def {test}(" in (ROOT / "tests" / module).read_text(encoding="utf-8"), f"{module}::{test}"
+
+
+def test_the_command_line_page_is_current() -> None:
+    """docs/cli.md is what the commands say of themselves; `make docs` writes it anew."""
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == command_line_page()
 
 
 def test_nothing_names_a_place_outside_the_project() -> None:

@@ -141,10 +141,15 @@ def _indices(name: str, values: ArrayLike, n_items: int) -> IntArray:
             f"{name} must be a one-dimensional array of integer item indices, "
             f"got shape {array.shape} of {array.dtype}; map item names to 0..n_items-1 first"
         )
-    low, high = int(array.min()), int(array.max())
-    if low < 0 or high >= n_items:
+    if not _all_below(array, n_items):
+        low, high = int(array.min()), int(array.max())
         raise VotesError(f"{name} must lie in 0..{n_items - 1}, got {low}..{high}; raise n_items or fix the indices")
     return array if array.dtype.kind == "i" else array.astype(np.int64)
+
+
+def _all_below(array: IntArray, n: int) -> bool:
+    """0 <= array < n, in one pass: seen as unsigned, a negative number is a huge one."""
+    return int(array.view(f"u{array.dtype.itemsize}").max()) < n
 
 
 def _column(name: str, values: ArrayLike, length: int, dtype: type[np.generic]) -> NDArray[Any]:
@@ -163,23 +168,28 @@ def _refuse_self_votes(row: int, item: int) -> None:
 def _aggregate_table(
     winner: IntArray, loser: IntArray, n: int, tie: NDArray[np.bool_] | None, weight: FloatArray | None
 ) -> Pairs:
-    cell = np.multiply(winner, n, dtype=np.int64)
-    cell += loser
-    votes = _table(cell, n, weight)
-    if np.any(met := votes.diagonal() > 0):
+    if tie is None:
+        wins = _table(winner, loser, n, weight)
+    else:
+        tied = _table(winner[tie], loser[tie], n, None if weight is None else weight[tie])
+        decided = _table(winner[~tie], loser[~tie], n, None if weight is None else weight[~tie])
+        wins = decided + (tied + tied.T) / 2
+    if np.any(met := wins.diagonal() > 0):
         row = int(np.flatnonzero((winner == loser) & met[winner])[0])
         _refuse_self_votes(row, int(winner[row]))
-    wins = votes.astype(np.float64)
-    if tie is not None:
-        tied = _table(cell[tie], n, None if weight is None else weight[tie])
-        decided = _table(cell[~tie], n, None if weight is None else weight[~tie])
-        wins = decided + (tied + tied.T) / 2
     i, j = np.nonzero(np.triu(wins + wins.T, 1))
     return Pairs(n, i.astype(np.int32), j.astype(np.int32), wins[i, j], wins[j, i])
 
 
-def _table(cell: IntArray, n: int, weight: FloatArray | None) -> NDArray[Any]:
-    return np.bincount(cell, weights=weight, minlength=n * n).reshape(n, n)
+def _table(winner: IntArray, loser: IntArray, n: int, weight: FloatArray | None) -> FloatArray:
+    """wins[i, j]: how often, or with what weight, i beat j."""
+    wins = np.zeros(n * n)
+    for start in range(0, len(winner), step := max(8 * BLOCK, n * n)):
+        part = slice(start, start + step)
+        cell = np.multiply(winner[part], n, dtype=np.int64)
+        cell += loser[part]
+        wins += np.bincount(cell, None if weight is None else weight[part], minlength=n * n)
+    return wins.reshape(n, n)
 
 
 def _aggregate_sorted(
@@ -212,14 +222,14 @@ def _aggregate_sorted(
     return Pairs(n, i[met], j[met], wins_i[met], wins_j[met])
 
 
-def _end_of_pair(keys: NDArray[np.int64], stop: int) -> int:
+def _end_of_pair(keys: IntArray, stop: int) -> int:
     """The first position from `stop` on where a new pair begins."""
     if stop >= len(keys):
         return len(keys)
-    return int(np.searchsorted(keys, ((keys[stop - 1] >> 2) + 1) << 2))
+    return int(np.searchsorted(keys, keys[stop - 1] | 3, side="right"))
 
 
-def _sum_runs(keys: NDArray[np.int64], weight: FloatArray | None) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+def _sum_runs(keys: IntArray, weight: FloatArray | None) -> tuple[IntArray, FloatArray, FloatArray]:
     """Distinct pairs of sorted keys, and the wins of each side.
 
     Each side is summed on its own: total minus the other side could leave a rounding residue where 0 is true.
@@ -227,21 +237,22 @@ def _sum_runs(keys: NDArray[np.int64], weight: FloatArray | None) -> tuple[NDArr
     pair, share = keys >> 2, keys & 3
     starts = np.concatenate([[0], np.flatnonzero(pair[1:] != pair[:-1]) + 1])
     if weight is None:
-        lost = np.add.reduceat(share, starts)
+        lost = np.add.reduceat(share, starts, dtype=np.int64)
         return pair[starts], (2 * np.diff(starts, append=len(keys)) - lost) / 2, lost / 2
     won = np.add.reduceat(weight * (2 - share), starts)
     return pair[starts], won / 2, np.add.reduceat(weight * share, starts) / 2
 
 
-def _keys(winner: IntArray, loser: IntArray, bits: int, tie: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+def _keys(winner: IntArray, loser: IntArray, bits: int, tie: NDArray[np.bool_] | None) -> IntArray:
     """(smaller index, larger index, outcome) as one integer; outcome is twice the larger index's share."""
-    keys = np.empty(len(winner), dtype=np.int64)
+    dtype = np.int32 if 2 * bits + 2 < 32 else np.int64  # shorter keys sort faster
+    keys: IntArray = np.empty(len(winner), dtype=dtype)
     for part in blocks(len(winner)):
-        a, b = winner[part], loser[part]
-        key = np.minimum(a, b).astype(np.int64, copy=False) << bits
+        a, b = winner[part].astype(dtype, copy=False), loser[part].astype(dtype, copy=False)
+        key = np.minimum(a, b) << bits
         key |= np.maximum(a, b)
         key <<= 2
-        outcome = (a > b).astype(np.int64) << 1
-        key |= outcome if tie is None else np.where(tie[part], 1, outcome)
+        outcome = (a > b).astype(dtype) << 1
+        key |= outcome if tie is None else np.where(tie[part], dtype(1), outcome)
         keys[part] = key
     return keys

@@ -91,13 +91,16 @@ def fit_scores(
     kurtosis = (1.5 if joint else 3.0) if noise_kurtosis is None else noise_kurtosis
     if isinstance(design, PublicDesign):
         pairs = _pairs(design, s.size)
-        chosen = choose_gamma(_public_evidence(s, pairs), noise_sd, kurtosis) if gamma == "auto" else gamma
-        solution = solve(Problem.from_tally(pairs, s, chosen), 1e-8 * _scale(s, pairs.exposure, chosen))
-        return Scores(solution.scores, chosen, solution.gradient_norm)
+        if gamma == "auto":
+            gamma = choose_gamma(_public_evidence(s, pairs), noise_sd, kurtosis)
+        solution = solve(Problem.from_tally(pairs, s, gamma), 1e-8 * _scale(s, pairs.exposure, gamma))
+        return Scores(solution.scores, gamma, solution.gradient_norm)
     a = rank_one_weights(design, s.size)
-    # Noise of equal size in wins and losses is twice as large in their sum as in half their difference.
-    evidence = _rank_one_evidence(s, a, exposure_noise=2.0 if joint else 0.0)
-    return _fit_rank_one(s, a, choose_gamma(evidence, noise_sd, kurtosis) if gamma == "auto" else gamma)
+    if gamma == "auto":
+        # Noise of equal size in wins and losses is twice as large in their sum as in half their difference.
+        evidence = _rank_one_evidence(s, a, exposure_noise=2.0 if joint else 0.0)
+        gamma = choose_gamma(evidence, noise_sd, kurtosis)
+    return _fit_rank_one(s, a, gamma)
 
 
 def _checked(net_wins: ArrayLike, design: Design, noise_sd: float, gamma: float | Literal["auto"]) -> Floats:

@@ -33,7 +33,7 @@ from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs, blo
 
 ACCURACY = 1e-8  # default distance of each score to its exact value
 DENSE_ITEMS = 60  # up to here dense Cholesky is the fastest
-SLOW_CG = 60  # conjugate gradients that need more steps than this make us look for a factorisation
+SLOW_CG = 25  # conjugate gradients that need more steps than this make us look for a factorisation
 MAX_CG = 20_000
 MAX_NEWTON = 300
 MAX_REFINE = 40
