@@ -51,6 +51,7 @@ def main() -> None:
     s = noisy_net_wins(n, rng)
     uniform = UniformDesign(n * VOTES_PER_ITEM / 2)
     report("uniform", s, uniform, 2**0.5 * NOISE_SCALE, sort, arguments.repeat)
+    report("lattice", np.round(2 * s) / 2, uniform, 2**0.5 * NOISE_SCALE, sort, arguments.repeat)
     exposure = rng.poisson(VOTES_PER_ITEM, n) + rng.laplace(0, 2 * NOISE_SCALE, n)
     report("rank-one", s, RankOneDesign(exposure), 2 * NOISE_SCALE, sort, arguments.repeat)
 

@@ -94,7 +94,7 @@ def scikit_learn(winner: np.ndarray, loser: np.ndarray, n: int) -> np.ndarray:
     rows = csr_matrix((np.tile([1.0, -1.0], 2 * m), columns, np.arange(0, 4 * m + 1, 2)), shape=(2 * m, n))
     outcome, weight = np.repeat([1, 0], m), np.concatenate([pairs.wins_i, pairs.wins_j])
     keep = np.flatnonzero(weight)
-    model = LogisticRegression(C=1.0, fit_intercept=False, solver="newton-cg", tol=1e-10, max_iter=1000)
+    model = LogisticRegression(C=1.0, fit_intercept=False, solver="newton-cg", tol=1e-12, max_iter=1000)
     return model.fit(rows[keep], outcome[keep], sample_weight=weight[keep]).coef_[0]
 
 

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from quietrank import __version__
 from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.paper.commands import paper_app
 
 if TYPE_CHECKING:
     from quietrank.check import Report
@@ -35,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(paper_app, name="paper")
 stderr = Console(stderr=True)
 
 

@@ -91,12 +91,13 @@ def test_equals_the_slow_minimiser(seed: int, n: int, kind: str, gamma: float, n
     assert np.abs(fit.theta - expected).max() <= 1e-8 * max(1.0, np.abs(expected).max())
 
 
-@pytest.mark.parametrize("kind", ["uniform", "rank-one"])
-def test_many_items_equal_the_slow_minimiser(kind: str) -> None:
-    """So they are beyond the number of items where the sums turn from dense to fast."""
+@pytest.mark.parametrize(("kind", "lattice"), [("uniform", False), ("uniform", True), ("rank-one", False)])
+def test_many_items_equal_the_slow_minimiser(kind: str, lattice: bool) -> None:
+    """So they are beyond the number of items where the sums turn from dense to fast, with s̃ tied or not."""
     rng = np.random.default_rng(7)
     n = DENSE_LIMIT + 50
     design, s = a_design(kind, n, rng), rng.laplace(0, 8, n)
+    s = np.round(2 * s) / 2 if lattice else s
     expected = reference(counts(design, n), s, 0.5)
     assert np.abs(fit_scores(s, design, gamma=0.5, noise_sd=8).theta - expected).max() <= 1e-8
 

@@ -40,8 +40,8 @@ def test_published_count_noise_is_two_epsilon(n: int, limit: int) -> None:
 
 def test_density_has_the_determinant_not_its_inverse() -> None:
     """With the power +1 the density integrates to one and predicts the simulation; with −1 it does neither."""
-    found = differences.determinant_sign(rng(), draws=6000)
+    found = differences.determinant_sign(rng(), draws=2000)
     assert found.mass == pytest.approx(1, abs=1e-3)
-    assert found.simulated == pytest.approx(found.with_determinant, abs=0.03)
+    assert found.simulated == pytest.approx(found.with_determinant, abs=0.04)
     assert abs(found.mass_inverse - 1) > 0.3
     assert abs(found.simulated - found.with_inverse / found.mass_inverse) > 0.05

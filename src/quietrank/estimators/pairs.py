@@ -252,7 +252,7 @@ def _keys(winner: IntArray, loser: IntArray, bits: int, tie: NDArray[np.bool_] |
         key = np.minimum(a, b) << bits
         key |= np.maximum(a, b)
         key <<= 2
-        outcome = (a > b).astype(dtype) << 1
-        key |= outcome if tie is None else np.where(tie[part], dtype(1), outcome)
+        outcome = np.greater(a, b).astype(dtype) << 1
+        key |= outcome if tie is None else np.where(tie[part], 1, outcome).astype(dtype)
         keys[part] = key
     return keys

@@ -45,7 +45,7 @@ MANY_EPSILONS = (0.2, 0.25, 1 / 3, 0.5, 1.0, 1.5, 2.0, 2.5, 5.0, inf)
 
 # Repetitions: 1, 2 and 4 as published (the `runs` of the reference file), 8 as published; 3 and 5 to 7 ours.
 REPETITIONS = {
-    "1": 120, "2": 120, "3": 120, "4": 45, "5": 200, "6": 200, "7": 200, "8": 1000, "phase": 100, "attack": 400,
+    "1": 120, "2": 120, "3": 100, "4": 45, "5": 100, "6": 100, "7": 100, "8": 1000, "phase": 100, "attack": 300,
 }  # fmt: skip
 QUICK = {
     "1": 6, "2": 6, "3": 2, "4": 4, "5": 8, "6": 8, "7": 4, "8": 60, "phase": 8, "attack": 8,

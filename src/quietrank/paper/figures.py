@@ -31,11 +31,22 @@ class Look:
     marker: str
     line: Literal["-", "--", "-."]
     width: float = 1.4
+    size: float = 3.5
+
+    def style(self) -> dict[str, Any]:
+        return {
+            "color": self.colour,
+            "marker": self.marker,
+            "linestyle": self.line,
+            "linewidth": self.width,
+            "markersize": self.size,
+            "markerfacecolor": "none" if self.size > 5 else self.colour,
+        }
 
 
 LOOKS = {
     "perturbed_mle": Look("#D55E00", "s", "-"),
-    "noisy_counts": Look("#56B4E9", "^", "--"),
+    "noisy_counts": Look("#56B4E9", "^", "--", size=6.5),  # large and hollow: seen also where another curve covers it
     "noisy_counts_right": Look("#0072B2", "v", "--"),
     "one_shot": Look("#CC79A7", "D", "-."),
     "ours": Look("#009E73", "o", "-", 2.0),
@@ -80,6 +91,7 @@ def _save(picture: Figure, stem: Path) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
     picture.savefig(paths[0], dpi=150)
+    picture.set_layout_engine("none")  # laid out once is enough
     picture.savefig(paths[1], metadata={"Date": None})
     pyplot.close(picture)
     return paths
@@ -126,9 +138,7 @@ def _curve(panel: Axes, method: str, x: list[float], rows: list[Row]) -> None:
     mean = np.array([row.mean for row in rows])
     error = np.nan_to_num(np.array([row.standard_error for row in rows]))
     panel.fill_between(x, mean - 2 * error, mean + 2 * error, color=look.colour, alpha=0.25, linewidth=0)
-    panel.plot(
-        x, mean, color=look.colour, marker=look.marker, markersize=3.5, linestyle=look.line, linewidth=look.width
-    )
+    panel.plot(x, mean, **look.style())
 
 
 def _legend(picture: Figure, rows: list[Row], extra: Sequence[Any] = ()) -> None:
@@ -136,13 +146,7 @@ def _legend(picture: Figure, rows: list[Row], extra: Sequence[Any] = ()) -> None
 
     person = rows[0].experiment in PERSON_FIGURES
     methods = [method for method in METHOD_NAMES if any(row.method == method for row in rows)]
-    handles = [
-        Line2D(
-            [], [], color=LOOKS[m].colour, marker=LOOKS[m].marker, markersize=4, linestyle=LOOKS[m].line,
-            linewidth=LOOKS[m].width, label=name(m, person),
-        )
-        for m in methods
-    ]  # fmt: skip
+    handles = [Line2D([], [], label=name(method, person), **LOOKS[method].style()) for method in methods]
     picture.legend(handles=[*handles, *extra], loc="outside upper center", ncols=2 if len(handles) > 3 else 3)
 
 
