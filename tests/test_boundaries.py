@@ -18,7 +18,7 @@ MODULES = {
 
 RAW_ROWS = {"files", "votes", "check", "bounding", "tally"}
 """the only modules that see votes"""
-CONFIDENTIAL = RAW_ROWS | {"mechanism", "perturbed"}
+CONFIDENTIAL = RAW_ROWS | {"mechanism", "perturbed", "certified"}
 """what may touch a Tally"""
 ORCHESTRA = {"pipeline", "cli", "demo", "nonprivate"}
 """what puts both sides together, without looking inside"""

@@ -17,21 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from quietrank import noise, perturbed
+from quietrank import certified, noise, perturbed
 from quietrank.calibration import Calibration, default_gamma, noise_scale, smallest_gamma
+from quietrank.certified import LARGEST_TALLY, Objective, exact_gradient, minimise, minimise_exactly
 from quietrank.errors import PrivacyError, SolverError
 from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, CustomLink, Link, Logistic
 from quietrank.estimators.solver import certified_gradient_norm
 from quietrank.items import declare
 from quietrank.perturbed import (
-    LARGEST_TALLY,
-    Objective,
     Plan,
     distance_bound,
-    exact_gradient,
     make_plan,
-    minimise,
-    minimise_exactly,
+    objective_of,
     perturbed_mle,
     seal_sensitivity,
     split_budget,
@@ -260,12 +257,12 @@ def drawn(plan: Plan, n: int, seed: int = 0) -> tuple[list[int], Floats]:
 def objective_with_real_noise(tally: PairTally, plan: Plan, real: Floats) -> Objective:
     """The same objective with w̃: every float64 here is a whole multiple of 2^-200."""
     fine = [int(Fraction(x) * 2**200) for x in real]
-    like = Objective.of(tally, plan, fine)
+    like = objective_of(tally, plan, fine)
     return Objective(like.pairs, fine, 2.0**-200, plan.gamma, plan.link)
 
 
 def true_gradient_norm(objective: Objective, theta: Sequence[float | Decimal]) -> float:
-    with perturbed._digits(150):
+    with certified._digits(150):
         gradient, slack = exact_gradient(objective, [Decimal(x) for x in theta])
         assert max(slack) < Decimal("1e-60")
         return float(sum(g * g for g in gradient).sqrt())  # type: ignore[union-attr]
@@ -280,7 +277,7 @@ def test_gradient_is_certified_on_any_data(name: str, link: Link) -> None:
     """‖∇f(θ̂)‖₂ ≤ τ by an independent evaluation with 150 digits; nothing is refused."""
     tally = NASTY[name]
     plan = make_plan(len(tally.items), ADDED, 10.0, link=link)
-    objective = Objective.of(tally, plan, drawn(plan, len(tally.items))[0])
+    objective = objective_of(tally, plan, drawn(plan, len(tally.items))[0])
     assert true_gradient_norm(objective, minimise(objective, plan.tolerance)) <= plan.tolerance
 
 
@@ -289,12 +286,12 @@ def test_decimal_arithmetic_finishes_what_float64_cannot(name: str, monkeypatch:
     """Whatever the fast solver refuses, the slow one solves, from any start."""
     tally = NASTY[name]
     plan = make_plan(len(tally.items), ADDED, 2.0)
-    objective = Objective.of(tally, plan, drawn(plan, len(tally.items))[0])
+    objective = objective_of(tally, plan, drawn(plan, len(tally.items))[0])
 
     def refuse(*_: object) -> None:
         raise SolverError("planted")
 
-    monkeypatch.setattr(perturbed, "solve_certified", refuse)
+    monkeypatch.setattr(certified, "solve_certified", refuse)
     found = minimise(objective, 1e-40)
     assert isinstance(found[0], Decimal)
     assert true_gradient_norm(objective, found) <= 1e-40
@@ -303,7 +300,7 @@ def test_decimal_arithmetic_finishes_what_float64_cannot(name: str, monkeypatch:
 def test_noise_too_large_for_float64_is_not_rounded_away() -> None:
     """A draw of more than 2^53 steps is kept exactly: what float64 loses is counted against the tolerance."""
     plan = make_plan(4, ADDED, 10.0)
-    objective = Objective.of(NASTY["separated"], plan, [2**53 + 1, -(2**80) - 1, 2**62 + 3, 5])
+    objective = objective_of(NASTY["separated"], plan, [2**53 + 1, -(2**80) - 1, 2**62 + 3, 5])
     assert objective.in_float64()[1] >= (1 + 1 + 3) * plan.grid
     assert true_gradient_norm(objective, minimise(objective, plan.tolerance)) <= plan.tolerance
 
@@ -314,11 +311,11 @@ def test_decimal_gradient_knows_its_own_error(link: Link) -> None:
     rng = np.random.default_rng(5)
     plan = make_plan(4, ADDED, 10.0, link=link)
     for _ in range(20):
-        with perturbed._digits(12):
+        with certified._digits(12):
             theta = [+Decimal(x) for x in rng.normal(scale=5, size=4).tolist()]
-            objective = Objective.of(LADDER, plan, drawn(plan, 4)[0])
+            objective = objective_of(LADDER, plan, drawn(plan, 4)[0])
             rough, slack = exact_gradient(objective, theta)
-        with perturbed._digits(150):
+        with certified._digits(150):
             fine, _ = exact_gradient(objective, theta)
             assert all(abs(a - b) <= s for a, b, s in zip(rough, fine, slack, strict=True))
             assert max(slack) < Decimal("1e-5")
@@ -327,7 +324,7 @@ def test_decimal_gradient_knows_its_own_error(link: Link) -> None:
 def test_float64_certificate_is_an_upper_bound() -> None:
     rng = np.random.default_rng(6)
     plan = make_plan(4, ADDED, 10.0)
-    objective = Objective.of(LADDER, plan, drawn(plan, 4)[0])
+    objective = objective_of(LADDER, plan, drawn(plan, 4)[0])
     problem = objective.in_float64()[0]
     for size in (1e-9, 1e-3, 1.0, 30.0):
         theta = np.array([float(x) for x in minimise(objective, plan.tolerance)]) + size * rng.normal(size=4)
@@ -342,7 +339,7 @@ def test_answer_lies_within_beta_of_the_ideal_one(name: str) -> None:
     plan = make_plan(n, ADDED, 10.0)
     for seed in range(5):
         draw, real = drawn(plan, n, seed)
-        answer = minimise(Objective.of(tally, plan, draw), plan.tolerance)
+        answer = minimise(objective_of(tally, plan, draw), plan.tolerance)
         ideal = minimise_exactly(objective_with_real_noise(tally, plan, real), 1e-30, [Decimal(0)] * n)
         distance = sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(answer, ideal, strict=True))
         assert distance <= plan.beta
@@ -473,7 +470,7 @@ def test_useless_noise_is_refused() -> None:
 
 def test_with_no_privacy_to_speak_of_the_scores_are_the_regularised_ones() -> None:
     release = perturbed_mle(LADDER, Privacy(1e7, "comparison", neighbours="add-remove"), gamma=1.0)
-    still = minimise_exactly(Objective.of(LADDER, release.plan, [0] * 4), 1e-20, [Decimal(0)] * 4)
+    still = minimise_exactly(objective_of(LADDER, release.plan, [0] * 4), 1e-20, [Decimal(0)] * 4)
     exact = np.array([float(x) for x in still])
     np.testing.assert_allclose(release.scores, exact - exact.mean(), atol=1e-5)
 
@@ -497,7 +494,7 @@ def test_nothing_about_the_votes_stops_a_release(name: str) -> None:
 
 def test_fractional_weights_of_people_are_exact() -> None:
     tally = counts(4, [(0, 1, 3, 1), (1, 2, 0, 7)], step=Fraction(1, 2**21))
-    objective = Objective.of(tally, make_plan(4, ADDED, 5.0), [0] * 4)
+    objective = objective_of(tally, make_plan(4, ADDED, 5.0), [0] * 4)
     assert objective.pairs.wins_i.tolist() == [3.0, 0.0]
     assert objective.pairs.wins_j.tolist() == [1.0, 7.0]
 

@@ -53,7 +53,7 @@ def reference(n: int, wins: Wins, ridge: float, linear: list[float], digits: int
                 for x, y, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
                     hessian[x][y] += sign * weight
             step = eliminate(hessian, g)
-            if max(map(abs, step)) < Decimal(10) ** -20:
+            if max(map(abs, step)) < Decimal(10) ** -14:
                 return np.array([float(x) for x in theta])
             size, before = one, value(theta)
             while value([x - size * s for x, s in zip(theta, step, strict=True)]) > before:
