@@ -16,7 +16,7 @@ from quietrank.sensitivity import vote_weight
 from quietrank.tally import Tally
 from quietrank.votes import Votes, read_votes
 
-ITEMS = ("a", "b c", "ç", "Ω")
+ITEMS = ("A1", "b c", "ç", "Ω")
 COLUMNS = ("person", "item_a", "item_b", "outcome")
 Vote = tuple[str, str, str, str]
 

@@ -12,13 +12,13 @@ from tests.helpers import Vote, from_arrow
 
 EACH_VOTE = Privacy(1, "comparison")
 EACH_PERSON = Privacy(1, "person", max_per_person=2)
-GOOD: list[Vote] = [("p1", "a", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "a", "Ω", "b")]
+GOOD: list[Vote] = [("p1", "A1", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "A1", "Ω", "b")]
 BAD: dict[str, Vote] = {
-    "missing item": ("p1", "", "a", "a"),
-    "undeclared item": ("p1", "a", "nobody's item", "a"),
-    "item against itself": ("p1", "a", "a", "a"),
-    "unknown outcome": ("p1", "a", "ç", "?"),
-    "missing person": ("", "a", "ç", "a"),
+    "missing item": ("p1", "", "A1", "a"),
+    "undeclared item": ("p1", "A1", "nobody's item", "a"),
+    "item against itself": ("p1", "A1", "A1", "a"),
+    "unknown outcome": ("p1", "A1", "ç", "?"),
+    "missing person": ("", "A1", "ç", "a"),
 }
 
 
@@ -53,10 +53,10 @@ def test_a_missing_person_is_no_flaw_where_votes_stand_alone() -> None:
 def test_under_a_public_design_an_unreadable_answer_counts_as_a_tie() -> None:
     """Dropping it would change the design with the answer: the pair stays, exposures do not move."""
     privacy = Privacy(1, "person", neighbours="outcome", design="public", max_per_person=2)
-    twice_bad: list[Vote] = [("", "a", "ç", "?"), ("p1", "a", "a", "?")]
+    twice_bad: list[Vote] = [("", "A1", "ç", "?"), ("p1", "A1", "A1", "?")]
     unreadable = tally_votes(from_arrow([*GOOD, BAD["unknown outcome"], *twice_bad], skip_invalid=True), privacy)
-    tied = tally_votes(from_arrow([*GOOD, ("p1", "a", "ç", "tie")]), privacy)
-    won = tally_votes(from_arrow([*GOOD, ("p1", "a", "ç", "a")]), privacy)
+    tied = tally_votes(from_arrow([*GOOD, ("p1", "A1", "ç", "tie")]), privacy)
+    won = tally_votes(from_arrow([*GOOD, ("p1", "A1", "ç", "a")]), privacy)
     assert (unreadable.wins == tied.wins).all()
     assert (unreadable.exposure == won.exposure).all()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -163,8 +164,19 @@ def _nothing_but_a_reason(result: Outcome, out: Path) -> None:
     assert not out.exists()
 
 
+def _gzipped(text: bytes) -> bytes:
+    return gzip.compress(text, compresslevel=0)
+
+
 BROKEN_FILES: dict[str, tuple[bytes, str]] = {
     "empty.csv": (b"", "is empty"),
+    "blank-first.csv": (b"\nwinner,loser\nx,y\n", "begins with an empty line"),
+    "newlines.csv": (b"winner,loser\r\nx,y\nx,y\r\n", "cannot be read"),
+    "giant-header.csv": (b"winner," + b"l" * 200_000 + b"\nx,y\n", "header"),
+    "cut.csv.gz": (_gzipped(b"winner,loser\n" + b"x,y\n" * 500_000)[:1_500_000], "cannot be read"),
+    "case.jsonl": (b'{"winner": "x", "Winner": "y", "loser": "z"}\n', "stands twice"),
+    "nothing.jsonl": (b"{}\n", "one JSON object per line"),
+    "keys.jsonl": (b'{"winner": "x", "loser": "y"}\n{"winner": "x", "loser": "y", "tie": true}\n', "every key"),
     "blank.csv": (b"\n\n", "is empty"),
     "header-only.csv": (b"winner,loser\n", "has no votes"),
     "one-column.csv": (b"winner:loser\nx:y\n", "--delimiter"),
@@ -216,6 +228,11 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
     "unknown method": ((*VOTE, "--items", "x,y,z", "--method", "elo"), 1, "method must be one of"),
     "unknown mechanism": ((*VOTE, "--items", "x,y,z", "--mechanism", "magic"), 1, "mechanism must be one of"),
     "wrong gamma": ((*VOTE, "--items", "x,y,z", "--method", "bradley-terry", "--gamma", "much"), 2, "number or auto"),
+    "gamma for nothing": ((*VOTE, "--items", "x,y,z", "--gamma", "1"), 1, "belongs to method=bradley-terry"),
+    "link for nothing": ((*VOTE, "--items", "x,y,z", "--link", "logit"), 1, "belong to mechanism=perturbed-mle"),
+    "long items": ((*VOTE, "--items", ",".join(f"item {k}" for k in range(100))), 1, "not on the declared list"),
+    "odd bytes": ((*VOTE, "--items", "x,y,z\udce9"), 1, "not UTF-8"),
+    "tie with outcome": ((*VOTE, "--items", "x,y,z", "--tie", "person", "--a", "winner"), 1, "together"),
     "gamma -1": ((*VOTE, "--items", "x,y,z", "--method", "bradley-terry", "--gamma", "-1"), 1, "gamma=-1"),
     "probit": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--link", "probit"), 1, "probit"),
     "wins in the mle": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--method", "wins"), 1, "leave"),
@@ -252,6 +269,14 @@ def test_no_person_column_is_refused_for_people(run: Run, tmp_path: Path) -> Non
     result = run("rank", path, *PEOPLE, "--items", "x,y")
     assert result.code == 1
     assert "--person (the columns are winner, loser)" in result.stderr
+
+
+def test_the_votes_are_never_overwritten(run: Run, votes: Path, tmp_path: Path) -> None:
+    """--out on the votes themselves, or on a folder, is refused before anything is drawn."""
+    before = votes.read_bytes()
+    for out in (votes, tmp_path):
+        assert run("rank", votes, *VOTE, "--items", "x,y,z", "--out", out).code == 1
+    assert votes.read_bytes() == before
 
 
 def test_an_unknown_flag_is_wrong_usage(run: Run, votes: Path) -> None:

@@ -88,7 +88,7 @@ def test_the_perturbed_mle_is_not_for_public_designs() -> None:
     """There a noisy tally needs less noise, and the error says so."""
     privacy = Privacy(1, "comparison", neighbours="outcome", design="public")
     with pytest.raises(PrivacyError, match="bradley-terry"):
-        qr.rank(from_arrow([("p", "a", "ç", "a")]), privacy, mechanism="perturbed-mle", gamma=10)
+        qr.rank(from_arrow([("p", "A1", "ç", "a")]), privacy, mechanism="perturbed-mle", gamma=10)
 
 
 class Purse:
@@ -106,8 +106,11 @@ def test_one_release_is_one_debit(mechanism: str) -> None:
     """Both mechanisms pay exactly once, and nothing when the votes are refused."""
     purse = Purse()
     privacy = Privacy(1, "comparison")
-    qr.rank(from_arrow([("p", "a", "ç", "a")]), privacy, mechanism=mechanism, ledger=purse)
+    qr.rank(from_arrow([("p", "A1", "ç", "a")]), privacy, mechanism=mechanism, ledger=purse)
     assert purse.debits == 1
     with pytest.raises(qr.QuietrankError):
-        qr.rank(from_arrow([("p", "a", "a", "a")]), privacy, mechanism=mechanism, ledger=purse)
+        qr.rank(from_arrow([("p", "A1", "A1", "a")]), privacy, mechanism=mechanism, ledger=purse)
+    for gamma in (-1, float("nan"), "much"):
+        with pytest.raises(PrivacyError):
+            qr.rank(from_arrow([("p", "A1", "ç", "a")]), privacy, method="bradley-terry", gamma=gamma, ledger=purse)  # type: ignore[arg-type]
     assert purse.debits == 1

@@ -91,9 +91,14 @@ def test_every_contribution_lies_on_the_lattice(privacy: Privacy, statistic: Sta
 
 
 def test_the_published_individual_constant_protects_only_twice_epsilon() -> None:
-    """Laplace(L/ε) on a person's wins loses 2ε under `replace`: the sensitivity is 2L, not L."""
-    privacy = Privacy(1.0, "person", max_per_person=5)
-    assert sensitivity(privacy, Statistic.WINS).l1 / Fraction(5) == 2
+    """Laplace(L/ε) on a person's wins loses 2ε under `replace`: L wins leave one item and come to another."""
+    L, epsilon = 5, 1.0
+    wins, replaced, seen = np.array([L, 0.0, 0.0]), np.array([0.0, L, 0.0]), np.array([L + 9.0, -9.0, 0.0])
+    scale = L / epsilon
+    loss = (np.abs(seen - replaced).sum() - np.abs(seen - wins).sum()) / scale
+    assert loss == pytest.approx(2 * epsilon)
+    honest = float(sensitivity(Privacy(epsilon, "person", max_per_person=L), Statistic.WINS).l1) / epsilon
+    assert loss * scale / honest == pytest.approx(epsilon)
 
 
 def test_the_published_statistics_match_the_design_table() -> None:

@@ -169,16 +169,35 @@ def test_a_person_with_ten_thousand_votes_weighs_at_most_the_limit(votes: list[V
     assert np.abs(present.net_wins - without.net_wins).max() <= steps / 2
 
 
+def test_many_threads_give_the_same_bits(tmp_path: Path) -> None:
+    """Enough rows for several threads to share: one thread and four agree."""
+    rng = random.Random(6)
+    votes: list[Vote] = [
+        (f"p{rng.randrange(5000)}", *_pair(rng), rng.choice(["a", "b", "tie"])) for _ in range(400_000)
+    ]
+    tallies = []
+    for threads in (1, 4):
+        read = from_arrow(votes)
+        read.source.table.get_backend().raw_sql(f"SET threads = {threads}")
+        tallies.append(tally_votes(read, EACH_PERSON))
+    assert _same(*tallies)
+
+
+def _pair(rng: random.Random) -> tuple[str, str]:
+    a, b = rng.sample(ITEMS, 2)
+    return a, b
+
+
 def test_unbounded_people_would_be_noticed() -> None:
     """The test above can fail: counted vote by vote, the same person moves the tally by 10 000."""
-    flood = [("flood", "a", "ç", "a")] * 10_000
+    flood = [("flood", "A1", "ç", "a")] * 10_000
     assert tally_votes(from_arrow(flood), EACH_VOTE).wins[0] == 2 * 10_000
     assert tally_votes(from_arrow(flood), EACH_PERSON).wins[0] * Fraction(1, 2**21) <= 3
 
 
 def test_a_tally_keeps_its_numbers_to_itself() -> None:
     """It does not print, and cannot be pickled or copied out."""
-    votes = from_arrow([("p", "a", "ç", "a")] * 12345)
+    votes = from_arrow([("p", "A1", "ç", "a")] * 12345)
     for tally in (tally_votes(votes, EACH_VOTE), tally_pairs(votes, EACH_VOTE)):
         assert "12345" not in f"{tally!r} {tally} {votes!r}"
         with pytest.raises(TypeError, match="confidential"):

@@ -47,6 +47,8 @@ def test_common_names_are_recognised(names: tuple[str, ...], expected: Columns) 
         (("x", "y"), {"winner": "x"}, "--winner and --loser together"),
         (("x", "y", "z"), {"a": "x", "b": "y"}, "--a, --b and --outcome together"),
         (("x", "y", "z", "t"), {"a": "x", "b": "y", "outcome": "z", "tie": "t"}, "--tie goes with"),
+        (("model_a", "model_b", "winner", "eq"), {"tie": "eq"}, "do not say which"),
+        (("winner", "loser", "tie", "draw"), {}, "choose one with --tie"),
     ],
 )
 def test_unclear_columns_are_refused(names: tuple[str, ...], given: dict[str, str], message: str) -> None:
@@ -77,10 +79,30 @@ def test_outcomes_are_read_in_every_common_spelling(
     assert _wins(path, ("x", "y")) == [2, 2]
 
 
-def test_an_item_called_like_an_outcome_is_never_taken_for_one(tmp_path: Path) -> None:
-    """With items named a and b, outcome `a` means the first column, whoever stands there."""
-    path = write_csv(tmp_path / "v.csv", [("b", "a", "a")], ("item_a", "item_b", "outcome"))
-    assert _wins(path, ("a", "b")) == [0, 1]
+@pytest.mark.parametrize(
+    ("items", "row"),
+    [
+        (("a", "b"), ("b", "a", "a")),
+        (("Left", "Right"), ("Right", "Left", "Left")),
+        (("Draw", "x"), ("Draw", "x", "Draw")),
+    ],
+)
+def test_an_outcome_that_can_be_read_in_two_ways_is_refused(
+    tmp_path: Path, items: tuple[str, str], row: tuple[str, ...]
+) -> None:
+    """An item called like an outcome: where word and name disagree nothing is guessed; where they agree, it is read."""
+    columns = ("item_a", "item_b", "outcome")
+    with pytest.raises(VotesError, match="the two readings differ"):
+        _wins(write_csv(tmp_path / "v.csv", [row], columns), items)
+    assert _wins(write_csv(tmp_path / "w.csv", [("a", "b", "a")], columns), ("a", "b")) == [1, 0]
+
+
+def test_a_column_called_like_the_other_side_is_taken_by_its_name(tmp_path: Path) -> None:
+    """--a right --b left: the outcome `left` is the column left, although the word commonly means the first."""
+    path = write_csv(
+        tmp_path / "v.csv", [("x", "y", "left"), ("x", "y", "left"), ("x", "y", "right")], ("right", "left", "w")
+    )
+    assert _wins(path, ("x", "y"), a="right", b="left", outcome="w") == [1, 2]
 
 
 def test_tie_flags_are_read(tmp_path: Path) -> None:
@@ -118,6 +140,78 @@ def test_missing_values_in_a_data_frame_are_missing_cells() -> None:
     frame = pd.DataFrame({"winner": ["x", None, np.nan], "loser": ["y", "y", "x"]})
     with pytest.raises(VotesError, match="cell is empty: 2 rows"):
         tally_votes(read_votes(frame, items=["x", "y"]), EACH_VOTE)
+
+
+def test_a_gap_does_not_change_how_other_cells_are_read() -> None:
+    """pandas turns integers with a gap into floats: 7.0 is still 7, NaN is a missing cell and no item or person."""
+    import pandas as pd
+    import polars as pl
+
+    whole = pd.DataFrame({"winner": [1, 1, 2], "loser": [2, 2, 1], "user": [7, 7, 8]})
+    gap = pd.DataFrame({"winner": [1, 1, 2, None], "loser": [2, 2, 1, 1], "user": [7, 7, 8, np.nan]})
+    nan = pl.DataFrame({"winner": [1.0, 1.0, 2.0, np.nan], "loser": [2, 2, 1, 1], "user": [7.0, 7.0, 8.0, np.nan]})
+    privacy = Privacy(1, "person", max_per_person=1)
+    expected = tally_votes(read_votes(whole, items=[1, 2]), privacy)
+    for frame in (gap, nan):
+        found = tally_votes(read_votes(frame, items=[1, 2], skip_invalid=True), privacy)
+        assert (found.wins == expected.wins).all()
+        with pytest.raises(VotesError, match="cell is empty: 1 row"):
+            tally_votes(read_votes(frame, items=[1, 2]), privacy)
+
+
+@pytest.mark.parametrize("name", ["votes[1].csv", "v*.csv", "v?.csv", "v'1.csv", "{a,b}.csv"])
+def test_a_file_name_is_no_pattern(tmp_path: Path, name: str) -> None:
+    """Only the file that was named is read, whatever its name and its neighbours."""
+    for other in ("votes1.csv", "vx.csv", "a.csv", "v1.csv"):
+        write_csv(tmp_path / other, [("y", "x")] * 5, ("winner", "loser"))
+    assert _wins(write_csv(tmp_path / name, [("x", "y")], ("winner", "loser")), ("x", "y")) == [1, 0]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_a_folder_name_fills_no_column(tmp_path: Path, suffix: str) -> None:
+    """A folder called winner=y is only a folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "winner=y"
+    folder.mkdir()
+    if suffix == "csv":
+        write_csv(folder / "v.csv", [("x", "y")], ("winner", "loser"))
+    elif suffix == "jsonl":
+        (folder / "v.jsonl").write_text('{"winner": "x", "loser": "y"}\n')
+    else:
+        pq.write_table(pa.table({"winner": ["x"], "loser": ["y"]}), folder / "v.parquet")
+    assert _wins(folder / f"v.{suffix}", ("x", "y")) == [1, 0]
+
+
+@pytest.mark.parametrize("skip_invalid", [False, True])
+def test_one_json_line_cannot_decide_how_the_others_are_read(tmp_path: Path, skip_invalid: bool) -> None:
+    """Lines with different keys are refused, whichever comes first: a key that comes and goes would be a leak."""
+    tied, plain = '{"winner": "x", "loser": "y", "tie": true}', '{"winner": "x", "loser": "y"}'
+    for lines in ([tied, plain, plain], [plain, tied, tied]):
+        (tmp_path / "v.jsonl").write_text("\n".join(lines))
+        with pytest.raises(VotesError, match="every line must have the keys of the first"):
+            read_votes(tmp_path / "v.jsonl", items=["x", "y"], skip_invalid=skip_invalid)
+    (tmp_path / "v.jsonl").write_text('{"winner": "x", "loser": "y"}\n{"loser": "x", "winner": "y"}\n')
+    assert _wins(tmp_path / "v.jsonl", ("x", "y")) == [1, 1]
+
+
+def test_an_engine_that_merges_names_is_refused() -> None:
+    """Under a case-insensitive collation two people could share a weight, and one vote count for two items."""
+    import ibis
+
+    engine = ibis.duckdb.connect()
+    engine.raw_sql("CREATE TABLE v (winner VARCHAR COLLATE NOCASE, loser VARCHAR, person VARCHAR COLLATE NOCASE)")
+    engine.raw_sql("INSERT INTO v VALUES ('A', 'B', 'ann'), ('A', 'B', 'Ann')")
+    privacy = Privacy(1, "person", max_per_person=2)
+    with pytest.raises(VotesError, match="'a' apart"):
+        tally_votes(read_votes(engine.table("v"), items=["A", "B", "a"]), EACH_VOTE)
+    with pytest.raises(VotesError, match="'person' apart"):
+        tally_votes(read_votes(engine.table("v"), items=["A", "B"]), privacy)
+    engine.raw_sql(
+        "CREATE TABLE w AS SELECT * FROM (VALUES ('A', 'a', 'ann'), ('A', 'B', 'Ann')) t(winner, loser, person)"
+    )
+    assert tally_votes(read_votes(engine.table("w"), items=["A", "B", "a"]), privacy).rows == 2
 
 
 def test_items_can_be_taken_from_the_votes_only_when_told(tmp_path: Path) -> None:

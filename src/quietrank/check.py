@@ -26,7 +26,10 @@ FLAWS = {
     "undeclared item": "an item is not on the declared list",
     "item against itself": "an item is compared with itself",
     "missing person": "no person is named",
-    "unknown outcome": "the outcome cannot be read (known are a, b and tie, their common names, or the item's name)",
+    "unknown outcome": (
+        "the outcome cannot be read (known are a, b and tie, their common names, the names of the columns and of the "
+        "items, unless an item is called like one of these and the two readings differ)"
+    ),
 }
 
 
@@ -52,6 +55,44 @@ def items_table(items: Items) -> ir.Table:
 
     names = pa.array(items.names, type=pa.string())
     return ibis.memtable(pa.table({"name": names, "index": pa.array(range(len(items)), type=pa.int64())}))
+
+
+def require_exact_text(votes: Votes) -> None:
+    """Refuse a table whose engine takes different names for the same, such as `Ann` and `ann`.
+
+    Two people taken for one would share a weight, and one vote could count for two items. Files and data frames are
+    read by an engine of our own, which compares byte by byte; other tables bring their own collation.
+    """
+    if votes.source.numbered is not None:
+        return
+    rows, items = votes.rows(), items_table(votes.items)
+    for role in ("a", "b", "person"):
+        if role not in rows.columns:
+            continue
+        names = rows.select(name=rows[role]).distinct()
+        listed = names.join(items.select(item="name"), names.name == items.name)
+        counts = {"names": names.count(), "listed": listed.count(), "matched": listed.name.nunique()}
+        if (exact := _bytes(rows[role], rows.get_backend().name)) is not None:
+            counts["spellings"] = exact.nunique() + rows[role].isnull().any().cast("int64")
+        found = {name: int(count.to_pyarrow().as_py() or 0) for name, count in counts.items()}
+        if found["listed"] != found["matched"] or found.get("spellings", found["names"]) != found["names"]:
+            raise VotesError(
+                f"the engine does not tell all names in the column of {role!r} apart (it compares without regard to "
+                "case or accents); give the table with a binary collation"
+            )
+
+
+def _bytes(text: ir.Value, engine: str) -> ir.Value | None:
+    """The text as bytes, which no collation touches, where the engine is known to do that."""
+    import ibis
+
+    if engine == "duckdb":
+        return ibis.udf.scalar.builtin(_encode, name="encode")(text)
+    return text.cast("binary") if engine == "sqlite" else None
+
+
+def _encode(text: str) -> bytes:
+    raise NotImplementedError("runs in the engine")
 
 
 def valid_rows(votes: Votes, privacy: Privacy) -> ir.Table:
@@ -158,8 +199,9 @@ def _flaws(votes: Votes, *, people: bool) -> tuple[dict[str, int], tuple[str, ..
 
 def _example(row: dict[str, Any]) -> str:
     where = f"row {row[files.ROW]}: " if files.ROW in row else ""
+    outcome = f", outcome {row['said']!r}" if "said" in row else ""
     person = f", person {row['person']!r}" if "person" in row else ""
-    return f"{where}{row['a']!r} against {row['b']!r}{person} ({row['flaw']})"
+    return f"{where}{row['a']!r} against {row['b']!r}{outcome}{person} ({row['flaw']})"
 
 
 def _row(votes: Votes, query: ir.Table) -> dict[str, Any]:

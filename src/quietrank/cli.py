@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -162,7 +163,7 @@ def rank(
 
     privacy = _privacy(unit, epsilon, delta, neighbours, design, max_per_person)
     ridge = _gamma(gamma)
-    _check_writable(out)
+    _check_writable(out, source.path)
     with stderr.status("counting votes and drawing noise …"):
         release = pipeline.rank(
             source.read(skip_invalid=skip_invalid),
@@ -174,9 +175,9 @@ def rank(
             calibration=calibration,
             link=link,
         )
+    _print_release(release, format)  # first: what was paid for must not be lost when the file cannot be written
     if out is not None:
         release.to_json(out)
-    _print_release(release, format)
 
 
 @app.command()
@@ -323,10 +324,18 @@ def _gamma(word: str) -> Any:
         raise UsageError(f"--gamma must be a number or auto; got {word!r}") from None
 
 
-def _check_writable(out: Path | None) -> None:
+def _check_writable(out: Path | None, votes: Path | None = None) -> None:
     """Refuse before any noise is drawn rather than after."""
-    if out is not None and not out.parent.is_dir():
+    if out is None:
+        return
+    if not out.parent.is_dir():
         raise ReleaseError(f"there is no folder {out.parent}; make it, or choose another place for {out.name}")
+    if out.is_dir():
+        raise ReleaseError(f"{out} is a folder; give the name of a file in it")
+    if not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise ReleaseError(f"{out} cannot be written; choose another place")
+    if votes is not None and votes.exists() and out.exists() and out.samefile(votes):
+        raise ReleaseError(f"--out would overwrite the votes in {votes}; choose another name")
 
 
 def _print_release(release: Release, format: Format) -> None:
@@ -376,6 +385,10 @@ def main() -> None:
     """Run the command line; an error a user can mend becomes one line on stderr."""
     try:
         app()
+    except BrokenPipeError:
+        # The reader went away, as `| head` does; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except UsageError as error:
         _complain(error)
         sys.exit(2)

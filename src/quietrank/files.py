@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError
+from quietrank.items import is_file
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 DELIMITERS = (",", ";", "\t", "|")
 HEADER_BYTES = 1 << 20
-ROW = "quietrank_row"
+ROW = "__quietrank_row__"
+PLAIN = "hive_partitioning=false"
+"""A folder called winner=X must not fill the column `winner`."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +54,15 @@ class TextFile:
         columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in self.columns)
         extra = "".join(f", {key}={value}" for key, value in options.items())
         return (
-            f"read_csv({_quoted(str(self.path))}, auto_detect=false, header=true, delim={_quoted(self.delimiter)}, "
-            f"quote='\"', escape='\"', columns={{{columns}}}{extra})"
+            f"read_csv({_literal(self.path)}, auto_detect=false, header=true, delim={_quoted(self.delimiter)}, "
+            f"quote='\"', escape='\"', columns={{{columns}}}, {PLAIN}{extra})"
         )
 
 
 def open_file(path: str | Path, delimiter: str | None = None) -> Source:
     """Open a file of votes by its ending."""
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise VotesError(f"there is no file {path}; check the path")
     if path.stat().st_size == 0:
         raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
@@ -100,9 +104,14 @@ def _connect() -> Any:
 
 
 def _source(connection: Any, scan: str, numbered: str, name: str, file: TextFile | None = None) -> Source:
-    connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan}")
-    connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS {numbered}")
-    return Source(connection.table("quietrank_votes"), connection.table("quietrank_rows"), name, file)
+    import duckdb
+
+    try:
+        connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan}")
+        connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS {numbered}")
+        return Source(connection.table("quietrank_votes"), connection.table("quietrank_rows"), name, file)
+    except duckdb.Error as error:
+        raise VotesError(f"{name} cannot be read ({first_line(error)}); mend the file, or use CSV") from None
 
 
 def _numbered(scan: str) -> str:
@@ -110,57 +119,92 @@ def _numbered(scan: str) -> str:
 
 
 def _open_parquet(path: Path) -> Source:
-    import duckdb
-
-    file = _quoted(str(path))
-    numbered = (
-        f"SELECT * EXCLUDE file_row_number, file_row_number + 1 AS {ROW} "
-        f"FROM read_parquet({file}, file_row_number=true)"
-    )
+    scan = f"read_parquet({_literal(path)}, {PLAIN})"
+    connection = _connect()
     try:
-        return _source(_connect(), f"read_parquet({file})", numbered, str(path))
-    except duckdb.Error:
+        return _source(connection, scan, _numbered(scan), str(path))
+    except VotesError:
         raise VotesError(f"{path} is not a Parquet file that can be read; write it again, or use CSV") from None
 
 
 def _open_csv(path: Path, delimiter: str | None) -> Source:
-    header = _first_line(path)
-    delimiter = delimiter or _guess_delimiter(header)
+    head = _head(path)
+    if head[0] in "\r\n":
+        raise VotesError(f"{path} begins with an empty line; its first line must name the columns")
+    delimiter = delimiter or _guess_delimiter(head)
     if len(delimiter) != 1:
         raise VotesError(f"the delimiter must be a single character, got {delimiter!r}")
-    columns = tuple(next(csv.reader(io.StringIO(header), delimiter=delimiter)))
+    columns = _first_record(path, head, delimiter)
     _check_header(path, columns, delimiter)
     file = TextFile(path, delimiter, columns)
     return _source(_connect(), file.scan(), _numbered(file.scan()), str(path), file)
 
 
 def _open_json_lines(path: Path) -> Source:
-    first = _first_line(path)
+    first = _head(path).lstrip().split("\n", 1)[0]
     try:
         record = json.loads(first)
     except json.JSONDecodeError:
         record = None
-    if not isinstance(record, dict):
+    if not (isinstance(record, dict) and record):
         raise VotesError(f'{path} must hold one JSON object per line, such as {{"winner": "A", "loser": "B"}}')
+    _check_header(path, tuple(record), ",")
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in record)
-    scan = f"read_json({_quoted(str(path))}, format='newline_delimited', columns={{{columns}}})"
-    return _source(_connect(), scan, _numbered(scan), str(path))
+    scan = f"read_json({_literal(path)}, format='newline_delimited', columns={{{columns}}}, {PLAIN})"
+    connection = _connect()
+    source = _source(connection, scan, _numbered(scan), str(path))
+    _require_same_keys(connection, path, record)
+    return source
 
 
-def _first_line(path: Path) -> str:
-    """The first non-blank line, decoded; the place where encodings are checked first."""
+def _require_same_keys(connection: Any, path: Path, record: dict[str, Any]) -> None:
+    """Every line must have the same keys: otherwise one line would decide how all others are read."""
+    import duckdb
+
+    lines = f"read_json_objects({_literal(path)}, format='newline_delimited', {PLAIN})"
+    other = f"list_sort(json_keys(json)) IS DISTINCT FROM list_sort({[_Key(key) for key in record]!r})"
+    query = f"SELECT line, json FROM (SELECT json, row_number() OVER () AS line FROM {lines}) WHERE {other} LIMIT 1"
+    try:
+        found = connection.con.execute(query).fetchone()
+    except duckdb.Error as error:
+        raise VotesError(f"{path} cannot be read ({first_line(error)}); mend the file, or use CSV") from None
+    if found is not None:
+        raise VotesError(
+            f"{path}: every line must have the keys of the first ({', '.join(record)}), but row {found[0]} is "
+            f"{found[1][:80]}; write every key in every line, with null where there is nothing"
+        )
+
+
+class _Key(str):
+    """A text that shows itself as a SQL literal."""
+
+    def __repr__(self) -> str:
+        return _quoted(self)
+
+
+def _head(path: Path) -> str:
+    """The beginning of a text file, decoded; the place where encodings are checked first."""
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rb") as stream:
             head = stream.read(HEADER_BYTES)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise VotesError(f"cannot read {path}: {error}; check the file") from None
     if b"\0" in head:
         raise VotesError(f"{path} is not text (it has NUL bytes); save it as UTF-8")
-    text = _decode(head, path).removeprefix("\ufeff").lstrip("\r\n")
+    text = _decode(head, path).removeprefix("\ufeff")
     if not text.strip():
         raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
-    return text.splitlines()[0]
+    return text
+
+
+def _first_record(path: Path, head: str, delimiter: str) -> tuple[str, ...]:
+    try:
+        return tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)))
+    except csv.Error as error:
+        raise VotesError(
+            f"the header of {path} cannot be read ({error}); its first line must name the columns"
+        ) from None
 
 
 def _decode(head: bytes, path: Path) -> str:
@@ -174,12 +218,18 @@ def _decode(head: bytes, path: Path) -> str:
         raise not_utf8(path, f"line {line}") from None
 
 
+def first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
 def not_utf8(path: str | Path, where: str) -> VotesError:
     return VotesError(f"{path} is not UTF-8 text ({where}); save it as UTF-8, or convert it with iconv")
 
 
-def _guess_delimiter(header: str) -> str:
-    return max(DELIMITERS, key=lambda delimiter: len(next(csv.reader(io.StringIO(header), delimiter=delimiter))))
+def _guess_delimiter(head: str) -> str:
+    """What parts the first line into the most columns."""
+    line = head.replace("\r", "\n").split("\n", 1)[0]
+    return max(DELIMITERS, key=line.count)
 
 
 def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
@@ -197,18 +247,27 @@ def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
         raise VotesError(f"{path}: the column name {repeated[0]!r} stands twice in the header; rename one of them")
 
 
+def _literal(path: Path) -> str:
+    """The path for DuckDB, which would take *, ? and [ in a name for a pattern of many files."""
+    return _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(path)))
+
+
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
 def ragged_rows(file: TextFile, most: int = 3) -> list[str]:
-    """What DuckDB says of the first rows of a CSV file that it cannot read."""
+    """What DuckDB says of the first rows of a CSV file that it cannot read, if it can say."""
+    import duckdb
+
     connection = _connect().con
     scan = file.scan(store_rejects="true", rejects_limit=str(most))
-    connection.execute(f"SELECT count(*) FROM (SELECT * FROM {scan})").fetchall()
-    found = connection.execute(
-        "SELECT line, any_value(error_type), any_value(csv_line) FROM reject_errors "
-        "GROUP BY line ORDER BY line LIMIT ?",
-        [most],
-    ).fetchall()
+    first = (
+        "SELECT line, any_value(error_type), any_value(csv_line) FROM reject_errors GROUP BY line ORDER BY line LIMIT ?"
+    )
+    try:
+        connection.execute(f"SELECT count(*) FROM (SELECT * FROM {scan})").fetchall()
+        found = connection.execute(first, [most]).fetchall()
+    except duckdb.Error:
+        return []
     return [f"line {line} ({str(kind).lower().replace('_', ' ')}): {text!r}" for line, kind, text in found]

@@ -19,9 +19,10 @@ class Items:
     """Whether the list was read off the votes, which treats being on it as public."""
 
     def __post_init__(self) -> None:
-        blank = sum(1 for name in self.names if not name.strip())
-        if blank:
+        if any(not name.strip() for name in self.names):
             raise VotesError("an item has an empty name; give every item a name")
+        if any("\ud800" <= letter <= "\udfff" for name in self.names for letter in name):
+            raise VotesError("an item's name is not UTF-8 text; give the items in a file saved as UTF-8")
         repeated = [name for name, count in Counter(self.names).items() if count > 1]
         if repeated:
             raise VotesError(f"the item {repeated[0]!r} is declared twice; name every item once")
@@ -40,10 +41,18 @@ def declare(names: Iterable[object]) -> Items:
     return Items(tuple(str(name) for name in names))
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a text too long to be a path is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def parse_items(text: str) -> Items:
     """Items from the command line: a file with one name per line, or the names parted by commas."""
     path = Path(text)
-    if "," not in text or path.is_file():
+    if "," not in text or is_file(path):
         return _read_items(path)
     return Items(tuple(name.strip() for name in text.split(",")))
 

@@ -9,7 +9,7 @@ public values, checked, debited, and only then drawn. After the debit nothing ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import (
     Decimal,

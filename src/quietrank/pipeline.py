@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Literal
 
@@ -47,9 +48,8 @@ def rank(
     usable and before any noise is drawn.
     """
     asked, ranked_by = _mechanism(mechanism), Method.parse(method)
+    _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
     if asked is MechanismName.PERTURBED_MLE:
-        if ranked_by not in (Method.AUTO, Method.BRADLEY_TERRY):
-            raise PrivacyError(f"mechanism=perturbed-mle gives Bradley-Terry scores; leave method={method} out")
         scores = perturbed_mle(
             tally_pairs(votes, privacy),
             privacy,
@@ -79,6 +79,32 @@ def _mechanism(word: str) -> MechanismName:
     except ValueError:
         known = ", ".join(MechanismName)
         raise PrivacyError(f"mechanism must be one of {known}; got mechanism={word!r}") from None
+
+
+def _check_options(
+    asked: MechanismName,
+    method: Method,
+    gamma: float | Literal["auto"],
+    comparisons_per_item: float | None,
+    calibration: str,
+    link: str,
+) -> None:
+    """Refuse what would fail, or be ignored, before anything is debited."""
+    perturbed = asked is MechanismName.PERTURBED_MLE
+    if perturbed and method not in (Method.AUTO, Method.BRADLEY_TERRY):
+        raise PrivacyError(f"mechanism=perturbed-mle gives Bradley-Terry scores; leave method={method} out")
+    if not perturbed and (comparisons_per_item, calibration, link) != (None, "tight", "logistic"):
+        raise PrivacyError(
+            "comparisons_per_item, calibration and link belong to mechanism=perturbed-mle; leave them out"
+        )
+    if gamma == "auto":
+        return
+    if not perturbed and method is not Method.BRADLEY_TERRY:
+        raise PrivacyError(
+            f"gamma belongs to method=bradley-terry; leave it out, or ask for that (got method={method})"
+        )
+    if not (isinstance(gamma, int | float) and math.isfinite(gamma) and gamma > 0):
+        raise PrivacyError(f"gamma must be a finite number > 0, or auto; got gamma={gamma}")
 
 
 def _laplace_record(noisy: NoisyTally) -> Mechanism:

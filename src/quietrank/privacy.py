@@ -141,10 +141,16 @@ _HYPOTHESIS = {
 }
 
 
+def plain_number(value: float) -> str:
+    """A number without needless digits, and with all that it has."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
 def _factor(epsilon: float) -> str:
     """e^ε for a reader, rounded up so that the sentence stays true; e^ε itself where it is large."""
     if epsilon > math.log(1000):
-        return f"e^{epsilon:g}"
+        return f"e^{plain_number(epsilon)}"
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
 
 

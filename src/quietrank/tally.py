@@ -129,6 +129,7 @@ def _count(votes: Votes, privacy: Privacy, sums: Callable[[ir.Table, ir.Table], 
     """Run the counting query and refuse if any row is bad."""
     if privacy.unit is Unit.PERSON:
         votes.require_person()
+    check.require_exact_text(votes)
     rows = check.valid_rows(votes, privacy) if votes.skip_invalid else votes.rows()
     found = collect(votes.source, sums(weigh(rows, privacy), check.items_table(votes.items)))
     counted = {name: _integers(found[name], missing=0 if name in SUMS else -1) for name in found.column_names}

@@ -58,6 +58,8 @@ class Votes:
     def rows(self, *, numbered: bool = False) -> ir.Table:
         """One row per vote: a, b (text), y (2 = a won, 1 = tie, 0 = b won, NULL = unreadable), person.
 
+        For error messages also the row's number, where there is one, and what was `said` of the outcome.
+
         Where no column can say otherwise a always won, and there is no y.
         Items and people are compared as they are written, byte by byte; an empty cell may be NULL or "".
         """
@@ -70,27 +72,31 @@ class Votes:
             read["person"] = _text(table[self.columns.person])
         if files.ROW in table.columns:
             read[files.ROW] = table[files.ROW]
+        if numbered and (said := self.columns.outcome or self.columns.tie):
+            read["said"] = _text(table[said])
         return table.select(**read)
 
     def _y(self, table: ir.Table, a: ir.Value, b: ir.Value) -> ir.Value:
+        import ibis
+
         if self.columns.outcome is not None:
-            word = table[self.columns.outcome].cast("string")
+            word = _text(table[self.columns.outcome])
             plain = word.strip().lower()
-            cases = [
-                (plain.isin(_words(A_WINS, self.columns.a)), 2),
-                (plain.isin(_words(B_WINS, self.columns.b)), 0),
-                (plain.isin(TIES), 1),
-            ]
-            if not self._items_are_outcome_words():
-                cases += [(word == a, 2), (word == b, 0)]
-            return _cases(cases)
-        plain = table[self.columns.tie].cast("string").strip().lower()
+            by_word = _cases([(plain.isin(words), y) for words, y in self._words()])
+            by_name = _cases([(word == a, 2), (word == b, 0)])
+            # An item may be called like a word: where the two readings differ, the outcome cannot be read.
+            return ibis.ifelse(by_word != by_name, None, ibis.coalesce(by_word, by_name)).cast("int8")
+        plain = _text(table[self.columns.tie]).strip().lower()
         return _cases([(plain.isin(NO), 2), (plain.isin(YES), 1)])
 
-    def _items_are_outcome_words(self) -> bool:
-        """Whether an outcome such as `left` could also be meant as an item's name; then only the word counts."""
-        words = _words(A_WINS, self.columns.a) + _words(B_WINS, self.columns.b) + TIES
-        return any(name.strip().lower() in words for name in self.items)
+    def _words(self) -> list[tuple[list[str], int]]:
+        """The words for each outcome: the common ones, and the names of the columns, which go before them."""
+        a, b = self.columns.a.strip().lower(), self.columns.b.strip().lower()
+        return [
+            ([a, *(word for word in A_WINS if word != b)], 2),
+            ([b, *(word for word in B_WINS if word != a)], 0),
+            ([word for word in TIES if word not in (a, b)], 1),
+        ]
 
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
@@ -177,10 +183,19 @@ def _open(source: object, delimiter: str | None) -> files.Source:
         frame = data.collect() if hasattr(data, "collect") else data
         return files.open_arrow(frame.to_arrow(), "a polars table")
     if library == "pandas":
-        import pyarrow as pa
-
-        return files.open_arrow(pa.Table.from_pandas(data, preserve_index=False), "a pandas table")
+        return files.open_arrow(_from_pandas(data), "a pandas table")
     raise VotesError(f"cannot read votes from a {type(source).__name__}; give a path, a data frame or an Ibis table")
+
+
+def _from_pandas(frame: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise VotesError(
+            f"cannot read the pandas table ({files.first_line(error)}); give each column one type and its own name"
+        ) from None
 
 
 def recognise(names: Sequence[str], **given: str | None) -> Columns:
@@ -189,6 +204,8 @@ def recognise(names: Sequence[str], **given: str | None) -> Columns:
         if name is not None and name not in names:
             raise VotesError(f"there is no column {name!r} for --{option}; the columns are {_listed(names)}")
     person = given["person"] or _only_one(names, PERSON_NAMES)
+    if not given["tie"] and len(found := [name for name in names if name.lower() in TIE_NAMES]) > 1:
+        raise VotesError(f"more than one column could flag ties ({', '.join(found)}); choose one with --tie")
     if given["winner"] or given["loser"]:
         return _winner_loser(names, given, person)
     if given["a"] or given["b"] or given["outcome"]:
@@ -220,7 +237,7 @@ def _by_common_names(names: Sequence[str], given: dict[str, str | None], person:
         for winner, loser in WINNER_LOSER_NAMES
         if winner in known and loser in known
     ]
-    for a, b in PAIR_NAMES:
+    for a, b in PAIR_NAMES if given["tie"] is None else ():
         outcomes = [known[name] for name in OUTCOME_NAMES if name in known]
         if a in known and b in known:
             found += [Columns(known[a], known[b], outcome=outcome, person=person) for outcome in outcomes]
@@ -240,11 +257,17 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _text(column: ir.Value) -> ir.Value:
-    return column.cast("string")
+    """A cell as text. A column of integers with a gap arrives as floating point: 7.0 is 7, and NaN is a gap."""
+    import ibis
 
-
-def _words(words: tuple[str, ...], column: str) -> tuple[str, ...]:
-    return (*words, column.strip().lower())
+    if not column.type().is_floating():
+        return column.cast("string")
+    whole = (column == column.floor()) & (column.abs() < 2**53)
+    return ibis.cases(
+        (column.isnan(), ibis.null("string")),
+        (whole, ibis.ifelse(whole, column, 0).cast("int64").cast("string")),
+        else_=column.cast("string"),
+    )
 
 
 def _cases(cases: list[tuple[ir.Value, int]]) -> ir.Value:
@@ -255,7 +278,7 @@ def _cases(cases: list[tuple[ir.Value, int]]) -> ir.Value:
 
 def _unreadable(source: files.Source, error: Exception) -> VotesError:
     """What DuckDB could not read, in our words."""
-    first = str(error).strip().splitlines()[0]
+    first = files.first_line(error)
     if "unicode" in str(error).lower() or "utf-8" in str(error).lower():
         return files.not_utf8(source.name, first)
     bad = files.ragged_rows(source.file) if source.file is not None else []

@@ -64,6 +64,26 @@ def test_figure_8_tolerance_has_reading_and_simulation_error() -> None:
     assert reference.tolerance(ours) == pytest.approx(0.02 + 3 * 2**0.5 * 0.01)
 
 
+def test_one_noise_vector_is_allowed_for_and_said_so(tmp_path: Path) -> None:
+    """A perturbed-MLE mean off by more than stated but within two standard deviations of a repetition is marked."""
+    text = EDGE + "1,perturbed_mle,topk_error,100,1.0,1.0,5,0.1,0.01\n"
+    ours = Row("1", "perturbed_mle", "topk_error", 100, 1.0, None, 1.0, "", 100, 0.2, 0.008)
+    published = reference.read_published(write(tmp_path / "r.csv", text))
+    (found,) = reference.compare([ours], published)
+    (strict,) = reference.compare([ours], published, strict=True)
+    assert (found.within, strict.within) == (True, False)
+    assert "one noise vector" in found.verdict
+    assert strict.verdict == "OUTSIDE"
+
+
+def test_counts_without_noise_are_compared_with_ties_by_position(tmp_path: Path) -> None:
+    """At ε = ∞ the published counts break ties by position, and are compared with ours that do the same."""
+    text = EDGE + "1,noisy_counts,topk_error,100,1.0,inf,5,0.5,0.01\n"
+    ours = [row(epsilon=inf, mean=0.3), row(metric="topk_error_by_position", epsilon=inf, mean=0.49)]
+    (found,) = reference.compare(ours, reference.read_published(write(tmp_path / "r.csv", text)))
+    assert found.largest == pytest.approx(-0.01)
+
+
 def test_unreadable_reference_is_a_clear_error(tmp_path: Path) -> None:
     """The message names the columns that are needed."""
     with pytest.raises(QuietrankError, match="columns"):

@@ -116,6 +116,14 @@ def test_cells_have_distinct_names_and_seeds() -> None:
         assert len({cell.name for cell in cells}) == len({cell.key for cell in cells}) == len(cells)
 
 
+def test_changed_code_does_not_reuse_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts made by another estimator are not mixed with this one's."""
+    cell = experiments.cells("1")[0]
+    before = cell.fingerprint(1)
+    monkeypatch.setattr(experiments, "code_fingerprint", lambda: "other")
+    assert cell.fingerprint(1) != before
+
+
 def test_fingerprints_are_plain_text() -> None:
     """Stable across processes: they are written into the parts."""
     cell = experiments.cells("1")[0]

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from quietrank.errors import QuietrankError
+from quietrank.errors import QuietrankError, SolverError
 from quietrank.estimators.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
 from quietrank.items import Items
 from quietrank.noisy import Floats, NoisyTally
@@ -87,7 +87,10 @@ def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] =
 def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
     """Bradley–Terry scores from the noisy net wins and what is known of the design."""
     net_wins = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY)
-    return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noisy.net_wins_sd)
+    try:
+        return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noisy.net_wins_sd)
+    except ArithmeticError:
+        raise SolverError(f"gamma={gamma} is too small for noise like this; use a larger gamma, or auto") from None
 
 
 def _design(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, lru_cache
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from quietrank.errors import VotesError
@@ -18,9 +19,11 @@ from quietrank.errors import VotesError
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int32]
 IntArray = NDArray[np.signedinteger[Any]]
+T = TypeVar("T")
 
 MAX_ITEMS = 2**30  # a sort key holds two indices and two bits of outcome in 63 bits
 BLOCK = 1 << 14  # votes or pairs handled at a time, so that temporaries stay in the cache
+PARALLEL = 200_000  # votes or pairs from which on a second thread pays
 DENSE_CELLS = 1 << 20  # below this many cells an n-by-n table of counts beats sorting
 
 
@@ -74,6 +77,8 @@ class Pairs:
 
         A sample of the pairs joins nearly everything, so only the pairs between its components remain to be seen.
         """
+        if self.complete:
+            return np.zeros(self.n_items, dtype=np.int32)
         stride = max(1, len(self.i) // (4 * self.n_items))
         labels = _labels(self.n_items, self.i[::stride], self.j[::stride], "weak")
         if stride == 1 or not labels.any():
@@ -83,9 +88,16 @@ class Pairs:
         heads, tails = (np.concatenate(side) for side in zip(*bridges, strict=True))
         return _labels(int(labels.max()) + 1, heads, tails, "weak")[labels]
 
+    @property
+    def complete(self) -> bool:
+        """Whether every item met every other."""
+        return len(self.i) == self.n_items * (self.n_items - 1) // 2
+
     def strong_components(self) -> IndexArray:
         """Label of the strongly connected component of each item in the graph "has beaten at least once"."""
         forward, backward = self.wins_i > 0, self.wins_j > 0
+        if forward.all() and backward.all():
+            return self.components()
         heads = np.concatenate([self.i[forward], self.j[backward]])
         tails = np.concatenate([self.j[forward], self.i[backward]])
         return _labels(self.n_items, heads, tails, "strong")
@@ -104,6 +116,19 @@ def blocks(length: int, overlap: int = 0) -> Iterator[slice]:
     return (slice(max(0, start - overlap), start + BLOCK) for start in range(0, length, BLOCK))
 
 
+def together(first: Callable[[], T], second: Callable[[], T], size: int) -> tuple[T, T]:
+    """Both results, from two threads if the arrays are long: NumPy and SciPy let go of Python's lock in loops."""
+    if size < PARALLEL:
+        return first(), second()
+    later = _second_thread().submit(second)
+    return first(), later.result()
+
+
+@lru_cache(maxsize=1)
+def _second_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "quietrank-solver")
+
+
 def _labels(n: int, heads: IndexArray, tails: IndexArray, connection: Literal["weak", "strong"]) -> IndexArray:
     graph = csr_array((np.ones(len(heads), dtype=np.int8), (heads, tails)), shape=(n, n))
     labels: IndexArray = connected_components(graph, directed=True, connection=connection)[1]
@@ -118,7 +143,9 @@ def aggregate(
     weight: ArrayLike | None = None,
 ) -> Pairs:
     """Count votes per pair. `tie[k]` true makes vote k half a win for each side; `weight` defaults to 1."""
-    won, lost = _indices("winner", winner, n_items), _indices("loser", loser, n_items)
+    won, lost = together(
+        lambda: _indices("winner", winner, n_items), lambda: _indices("loser", loser, n_items), np.size(winner)
+    )
     if len(won) != len(lost):
         raise VotesError(f"winner and loser must have equal lengths, got {len(won)} and {len(lost)}")
     ties = None if tie is None else _column("tie", tie, len(won), np.bool_)
@@ -182,14 +209,27 @@ def _aggregate_table(
 
 
 def _table(winner: IntArray, loser: IntArray, n: int, weight: FloatArray | None) -> FloatArray:
-    """wins[i, j]: how often, or with what weight, i beat j."""
-    wins = np.zeros(n * n)
-    for start in range(0, len(winner), step := max(8 * BLOCK, n * n)):
-        part = slice(start, start + step)
-        cell = np.multiply(winner[part], n, dtype=np.int64)
-        cell += loser[part]
-        wins += np.bincount(cell, None if weight is None else weight[part], minlength=n * n)
-    return wins.reshape(n, n)
+    """wins[i, j]: how often, or with what weight, i beat j.
+
+    SciPy's sum of coordinates into an array, block by block, takes half the time of np.bincount(winner·n + loser).
+    It trusts the indices: they have been checked.
+    """
+    winner, loser = winner.astype(np.int64, copy=False), loser.astype(np.int64, copy=False)
+    step = max(8 * BLOCK, n * n)
+    ones = np.ones(min(step, len(winner)))
+
+    def count(starts: range) -> FloatArray:
+        wins, votes = np.zeros((n, n)), coo_array((n, n))
+        for start in starts:
+            part = slice(start, start + step)
+            votes.coords = (winner[part], loser[part])
+            votes.data = ones[: len(winner[part])] if weight is None else weight[part]
+            wins += votes.toarray()
+        return wins
+
+    starts = range(0, len(winner), step)
+    even, odd = together(lambda: count(starts[::2]), lambda: count(starts[1::2]), len(winner))
+    return even + odd
 
 
 def _aggregate_sorted(

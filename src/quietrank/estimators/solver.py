@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import cached_property, lru_cache
-from typing import Protocol, TypeVar
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from quietrank.errors import SolverError
 from quietrank.estimators.links import LOGISTIC, TINY, Link, U
-from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs, blocks, scatter
+from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs, blocks, scatter, together
 
 ACCURACY = 1e-8  # default distance of each score to its exact value
 DENSE_ITEMS = 60  # up to here dense Cholesky is the fastest
@@ -45,9 +44,6 @@ LEAST_GAP = 0.02
 MAX_WEAK = 1000
 ZERO = Decimal(0)
 UNDERFLOW = 1e-270
-PARALLEL = 200_000  # pairs from which on a second thread pays
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +109,11 @@ def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
 
     With g the gradient, H the Hessian, D the Laplacian's diagonal and g summing to 0 on components, the distance
     to the minimiser is at most each of
-    (1) ‖g‖/γ;
+    (1) ‖g‖/γ, or ‖g‖/(γ + n·min h) if every item met every other;
     (2) about ‖D^-½ g‖/(λ √D), λ the least eigenvalue > 0 of D^-½ L D^-½: not hurt by single weakly held items;
     (3) ‖g‖/μ, μ the least eigenvalue of H orthogonal to component shifts;
-    (1) is rigorous; (2) and (3) use half of an eigenvalue estimate (within the accuracy H hardly changes: its
-    logarithm moves by less than 4·accuracy). They are tried in this order in float64; then (3) again with
+    (1) is rigorous; (2) and (3) use half of an eigenvalue estimate (on the way to the minimiser H hardly
+    changes: by a factor within 1 ± 4·accuracy). They are tried in this order in float64; then (3) again with
     gradients in decimal arithmetic.
     """
     require_minimiser(problem)
@@ -147,7 +143,7 @@ def solve_certified(problem: Problem, tolerance: float) -> Solution:
     if not tolerance > 0:
         raise SolverError(f"tolerance must be > 0, got tolerance={tolerance}")
     newton = _Newton(problem)
-    newton.run(tolerance / 2)
+    newton.run(lambda: tolerance / 2)
     theta = newton.theta + problem.shift
     if not (norm := certified_gradient_norm(problem, theta)) <= tolerance:
         norm = newton.refine(tolerance)
@@ -260,11 +256,11 @@ class _Newton:
         return self.hessian.evaluate(theta) + self.problem.ridge * theta + self.constant
 
     def ridge_bound(self, accuracy: float) -> tuple[float, float]:
-        """Newton's method to ‖g‖ ≤ accuracy·γ; the certified ‖g‖ and the distance it proves."""
-        ridge = self.problem.ridge
-        self.run(accuracy * ridge / 2)
-        certificate = self.certificate(accuracy * ridge)
-        return certificate, certificate / ridge if ridge > 0 else 0.0 if self.hessian.shiftless else math.inf
+        """Newton's method to ‖g‖ ≤ accuracy·μ; the certified ‖g‖ and the distance it proves."""
+        self.run(lambda: accuracy * self.hessian.sure_curvature() / 2)
+        mu = self.hessian.sure_curvature()
+        certificate = self.certificate(accuracy * mu)
+        return certificate, certificate / mu if mu > 0 else 0.0 if self.hessian.shiftless else math.inf
 
     def scaled_bound(self, accuracy: float) -> tuple[float, float]:
         """Bound (2) of solve, for the largest error of a score.
@@ -279,7 +275,7 @@ class _Newton:
         gap = hessian.normalised_gap() / 2
         if gap < LEAST_GAP:  # conjugate gradients and this bound are both poor on such graphs
             return math.inf, math.inf
-        self.run(accuracy * gap / float(hessian.scale.max()) / 8, hessian.scale)
+        self.run(lambda: accuracy * gap / float(hessian.scale.max()) / 8, hessian.scale)
         total, error = _gradient_and_error(self.problem, self.theta, self.problem.shift)
         scale, weak = hessian.scale, hessian.weak_items()
         centred = total - _component_means(total, self.problem.components)
@@ -292,7 +288,7 @@ class _Newton:
         self.mu = max(self.problem.ridge, self.hessian.least_curvature() / 2)
         if self.mu == 0:
             return math.inf, math.inf
-        self.run(accuracy * self.mu / 4)
+        self.run(lambda: accuracy * self.mu / 4)
         certificate = self.certificate(accuracy * self.mu)
         return certificate, certificate / self.mu
 
@@ -314,13 +310,13 @@ class _Newton:
         quick = _bound(_norm(self.gradient), _norm(relative * sizes), n)
         return quick if quick <= enough else certified_gradient_norm(problem, self.theta, problem.shift)
 
-    def run(self, target: float, scale: FloatArray | float = 1.0) -> None:
-        """Step until ‖scale·gradient‖ ≤ target, or to where rounding hides all progress."""
+    def run(self, goal: Callable[[], float], scale: FloatArray | float = 1.0) -> None:
+        """Step until ‖scale·gradient‖ ≤ goal, or to where rounding hides all progress."""
         noise = U * _norm(scale * self.problem.link.kappa1 * self.hessian.exposure)
-        target = max(target, noise / 4)
         first = norm = _norm(scale * self.gradient)
         stalled = 0
         for _ in range(MAX_NEWTON):
+            target = max(goal(), noise / 4)
             if norm <= target or stalled >= 3:
                 return
             # solve no better than this step can use: superlinear, but not below the target
@@ -376,6 +372,7 @@ class _Newton:
         if low is None and (self.extended is not None or shift.any()):
             certificate = certified_gradient_norm(problem, theta)  # the certificate was for an unrounded sum
         scores = scores - scores.mean()
+        error += 8 * U * float(np.abs(scores).max(initial=0.0))  # the scores themselves are rounded
         return Solution(problem, theta, scores, certificate, error, True, problem.components, low)
 
 
@@ -417,7 +414,7 @@ class Hessian:
                     weight[part] = a * link.curvature(x) + b * link.curvature(-x)
 
         parts = list(blocks(len(slope)))
-        self.together(lambda: work(parts[::2]), lambda: work(parts[1::2]))
+        together(lambda: work(parts[::2]), lambda: work(parts[1::2]), len(slope))
         self.factor = None
         out, into = self._both(self.weight, self.weight_t, self.ones)
         self.diagonal = out + into + self.problem.ridge
@@ -436,14 +433,7 @@ class Hessian:
         return y
 
     def _both(self, upper: csr_array, lower: csc_array, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.together(lambda: _times(upper, x), lambda: _times(lower, x))
-
-    def together(self, first: Callable[[], T], second: Callable[[], T]) -> tuple[T, T]:
-        """Both results, from two threads if there are pairs enough: NumPy and SciPy let go of Python's lock."""
-        if len(self.slope.data) < PARALLEL:
-            return first(), second()
-        later = _second_thread().submit(second)
-        return first(), later.result()
+        return together(lambda: _times(upper, x), lambda: _times(lower, x), len(upper.data))
 
     def solve(self, right: FloatArray, relative: float) -> FloatArray:
         """x with ‖D^-½(Hx − right)‖ ≤ relative·‖D^-½ right‖, or a factorisation's answer."""
@@ -460,6 +450,11 @@ class Hessian:
         if self.factor is None:
             self.factor = _factorise(self)
         return self.factor.solve(right)
+
+    def sure_curvature(self) -> float:
+        """γ, plus n·min h if every item met every other: then L ≽ min h · (Laplacian of the complete graph)."""
+        least = float(self.weight.data.min(initial=math.inf)) if self.problem.pairs.complete else 0.0
+        return self.problem.ridge + (self.n * least if math.isfinite(least) else 0.0)
 
     @property
     def shiftless(self) -> bool:
@@ -534,11 +529,6 @@ class Hessian:
         matrix[pairs.i, pairs.j] = -self.weight.data
         np.fill_diagonal(matrix, self.diagonal)
         return matrix
-
-
-@lru_cache(maxsize=1)
-def _second_thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, "quietrank-solver")
 
 
 class Factor(Protocol):

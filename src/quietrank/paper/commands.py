@@ -154,13 +154,12 @@ def _summary(rows: list[Row]) -> Table:
 def _deviations(found: list[Deviation]) -> Table:
     from rich.table import Table
 
-    from quietrank.paper.summary import METRIC_NAMES, name
+    from quietrank.paper.summary import SHORT_METHODS, SHORT_METRICS
 
-    table = Table(title="Ours minus published: the point nearest to, or furthest outside, its tolerance")
-    for column in ("experiment", "method", "measure", "points", "deviation", "tolerance", "at", ""):
-        table.add_column(column, justify="right" if column in ("points", "deviation", "tolerance") else "left")
+    table = Table(title="Ours minus published: the largest deviation, in units of the stated tolerance")
+    for column in ("exp.", "method", "measure", "n", "largest", "stated", "at", ""):
+        table.add_column(column, justify="right" if column in ("n", "largest", "stated") else "left")
     for d in sorted(found, key=lambda d: (d.experiment, d.method, d.metric)):
-        verdict = "within" if d.within else "OUTSIDE"
-        numbers = (str(d.points), f"{d.largest:+.3f}", f"±{d.tolerance:.3f}")
-        table.add_row(d.experiment, name(d.method), METRIC_NAMES[d.metric], *numbers, d.where, verdict)
+        numbers = (str(d.points), f"{d.largest:+.3f}", f"±{d.stated:.3f}")
+        table.add_row(d.experiment, SHORT_METHODS[d.method], SHORT_METRICS[d.metric], *numbers, d.where, d.verdict)
     return table

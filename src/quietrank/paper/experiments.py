@@ -10,6 +10,8 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from math import inf, sqrt
 
 import numpy as np
@@ -37,7 +39,6 @@ from quietrank.paper.methods import (
     zonotope_noise,
 )
 
-VERSION = 2  # raise it when a repetition's values change: stored parts of older versions are then ignored
 PER_PERSON = 5  # L in experiments 5 to 7
 FIGURES = ("1", "2", "3", "4", "5", "6", "7", "8", "phase", "attack")
 SOME_EPSILONS = (0.5, 1.0, 2.5, inf)
@@ -92,14 +93,24 @@ class Cell:
         return "-".join([*words, *([self.data] if self.data else [])])
 
     def fingerprint(self, seed: int) -> str:
-        """Changes with everything that a repetition's values depend on."""
-        settings = asdict(replace(self, cost=0.0)) | {"seed": seed, "version": VERSION}
+        """Changes with everything that a repetition's values depend on: stored parts of another kind are not reused."""
+        settings = asdict(replace(self, cost=0.0)) | {"seed": seed, "code": code_fingerprint()}
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def chunk(self) -> int:
         """Repetitions that are computed and stored together: about two seconds' worth."""
         return max(1, round(2.0 / self.cost))
+
+
+@cache
+def code_fingerprint() -> str:
+    """Of the modules that compute a repetition; a changed estimator must not be mixed with its former self."""
+    root = files("quietrank")
+    here = ("attack", "data", "dense", "experiments", "methods", "metrics", "phase")
+    sources = [root / "paper" / f"{name}.py" for name in here]
+    sources += sorted((s for s in (root / "estimators").iterdir() if s.name.endswith(".py")), key=lambda s: s.name)
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
 def cells(experiment: str, quick: bool = False) -> list[Cell]:
@@ -131,7 +142,7 @@ def _cells_8() -> list[Cell]:
 
 def _cells_phase() -> list[Cell]:
     edge = [Cell("phase", n, (e,), p=1.0, cost=3e-7 * n * n) for n in (250, 500, 1000) for e in (0.3, 1.0, 4.0)]
-    sizes = ((16, 1000), (32, 4000), (64, 16000))
+    sizes = ((32, 4000), (64, 16000), (128, 64000))
     person = [Cell("phase", n, (e,), m=m, cost=2e-3 + 2e-6 * m) for n, m in sizes for e in (0.3, 1.0, 4.0)]
     return edge + person
 
@@ -161,7 +172,7 @@ def _few(experiment: str, every: list[Cell]) -> list[Cell]:
         "4": lambda c: c.n in (150, 350),
         "5": lambda c: c.n in (12, 20, 32),
         "6": lambda c: c.m in (250, 1000, 2000),
-        "phase": lambda c: c.n in (16, 32, 250, 500),
+        "phase": lambda c: c.n in (32, 64, 250, 500),
     }
     return [cell for cell in every if experiment not in keep or keep[experiment](cell)]
 

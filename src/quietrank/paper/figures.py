@@ -7,7 +7,7 @@ the same colour (Okabe and Ito's palette), marker and line in every figure; band
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -182,7 +182,7 @@ def _epsilon_ticks(panels: Sequence[Axes], rows: list[Row]) -> None:
     from matplotlib.ticker import NullLocator
 
     values = {row.epsilon for row in rows}
-    shown = [e for e in (0.1, 0.25, 0.5, 1, 2, 4, 5, 10) if min(values) <= e and e in values]
+    shown = [e for e in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 5, 10) if min(values) <= e and e in values]
     for panel in panels:
         panel.set_xscale("log")
         panel.set_xticks(shown, [f"{e:g}" for e in shown])
@@ -252,28 +252,24 @@ def _phase_panel(panel: Axes, curves: dict[Setting, list[Row]], published: bool)
         panel.plot(x, mean, color=colour, linestyle=line, label=f"n = {setting.n}, ε = {setting.epsilon:g}")
 
 
+def _divided(row: Row, by: float) -> Row:
+    return replace(row, mean=row.mean / by, standard_error=row.standard_error / by)
+
+
 def _figure_attack(rows: list[Row]) -> Figure:
+    """The attack in units of what ε-privacy allows, against ε."""
     from matplotlib import pyplot
 
-    titles = {"ours": "ours (ε-private)", "perturbed_mle": "perturbed MLE (ε-private)", "non_private": "not private"}
-    picture, panels = pyplot.subplots(1, 3, figsize=(7.2, 2.9), sharey=True)
-    for panel, (method, title) in zip(panels, titles.items(), strict=True):
-        found = {m: sorted((r for r in rows if r.method == method and r.metric == m), key=lambda r: r.epsilon)
-                 for m in ("attack", "bound")}  # fmt: skip
-        epsilon = [row.epsilon for row in found["attack"]]
-        _curve(panel, method, epsilon, found["attack"])
-        panel.plot(epsilon, [row.mean for row in found["bound"]], color="#444444", linestyle="--", linewidth=1.2)
-        _shade_violation(panel, epsilon, found)
-        panel.set(title=title, xlabel="privacy ε", xscale="log", yscale="log")
-        _epsilon_ticks([panel], rows)
-    panels[0].set_ylabel("score attack per item")
-    panels[0].text(0.03, 0.95, "dashed: most that ε-privacy allows", transform=panels[0].transAxes, va="top")
+    picture, panel = pyplot.subplots(figsize=(5.2, 3.2))
+    allowed = {(row.method, row.epsilon): row.mean for row in rows if row.metric == "bound"}
+    share = [_divided(row, allowed[row.method, row.epsilon]) for row in rows if row.metric == "attack"]
+    _curves(panel, share, lambda r: r.epsilon)
+    _epsilon_ticks([panel], rows)
+    panel.axhline(1, color="#444444", linewidth=1.0)
+    panel.text(2.0, 1.06, "most that ε-privacy allows", ha="right", color="#444444")
+    panel.set(xlabel="privacy ε", ylabel="score attack ÷ its bound at ε")
+    _legend(picture, rows)
     return picture
-
-
-def _shade_violation(panel: Axes, epsilon: list[float], found: dict[str, list[Row]]) -> None:
-    attack, bound = (np.array([row.mean for row in found[metric]]) for metric in ("attack", "bound"))
-    panel.fill_between(epsilon, bound, attack, where=attack > bound, color="#E69F00", alpha=0.3, linewidth=0)
 
 
 _DRAW: dict[str, Callable[[list[Row]], Figure]] = {

@@ -51,19 +51,26 @@ class Published:
 
 @dataclass(frozen=True)
 class Deviation:
-    """The published point that is furthest from ours, in units of its tolerance, of one curve family."""
+    """Of one experiment, method and metric the point that is worst off: the largest in units of what is stated."""
 
     experiment: str
     method: str
     metric: str
     points: int
     largest: float
+    stated: float
     tolerance: float
     where: str
 
     @property
     def within(self) -> bool:
         return abs(self.largest) <= self.tolerance
+
+    @property
+    def verdict(self) -> str:
+        if abs(self.largest) <= self.stated:
+            return "within"
+        return f"one noise vector: ±{self.tolerance:.3f}" if self.within else "OUTSIDE"
 
 
 def read_published(path: Path) -> list[Published]:
@@ -119,6 +126,11 @@ def _like_with_like(point: Published) -> Published:
 
 
 def _largest(key: tuple[str, str, str], found: list[tuple[Row, float]], strict: bool) -> Deviation:
-    row, difference = max(found, key=lambda pair: abs(pair[1]) / tolerance(pair[0], strict))
+    def badness(pair: tuple[Row, float]) -> tuple[bool, float]:
+        row, difference = pair
+        return abs(difference) > tolerance(row, strict), abs(difference) / tolerance(row, strict=True)
+
+    row, difference = max(found, key=badness)
     where = row.data or f"n={row.n}, p={row.p:g}"
-    return Deviation(*key, len(found), difference, tolerance(row, strict), f"{where}, ε={row.epsilon:g}")
+    limits = (tolerance(row, strict=True), tolerance(row, strict))
+    return Deviation(*key, len(found), difference, *limits, f"{where}, ε={row.epsilon:g}")

@@ -42,6 +42,7 @@ SHORT_METRICS = {
     "log_rel_l2": "log L2",
     "log_rel_linf": "log L∞",
     "topk_error": "top-k",
+    "topk_error_by_position": "top-k, ties by position",
     "rank_difference": "rank diff.",
 }
 SHOWN = (0.1, 0.5, 1.0, 2.5, 10.0, inf)  # ε in the summary; the table of means has them all
@@ -66,7 +67,7 @@ def summarise(rows: Iterable[Row]) -> tuple[list[Line], list[str]]:
     """The lines, and the methods that occur in them."""
     groups: dict[tuple[str, str, float], dict[str, list[float]]] = {}
     for row in rows:
-        if row.metric in SHORT_METRICS and row.epsilon in SHOWN:
+        if row.metric in SHORT_METRICS and row.metric != "topk_error_by_position" and row.epsilon in SHOWN:
             key = (row.experiment, row.metric, row.epsilon)
             groups.setdefault(key, {}).setdefault(row.method, []).append(row.mean)
     lines = [

@@ -11,6 +11,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from quietrank.privacy import plain_number
+
 if TYPE_CHECKING:
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.release import Release
@@ -31,7 +33,8 @@ MOST_ROWS = 100
 def render(release: Release) -> Group:
     """The ranking with the promise under it."""
     privacy = release.privacy
-    title = f"{len(release.ranking)} items by {release.method}, ε = {privacy.epsilon:g} per {privacy.unit}"
+    strength = f"ε = {plain_number(privacy.epsilon)} per {privacy.unit}"
+    title = f"{len(release.ranking)} items by {release.method}, {strength}"
     # Where the items are ranked by a figure that is shown anyway, the score would repeat it.
     hidden = {"score"} if release.method in ("net-wins", "win-rate") else set()
     rows = [
