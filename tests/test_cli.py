@@ -299,6 +299,9 @@ def test_check_counts_and_says_it_is_confidential(run: Run, votes: Path) -> None
     assert "Confidential" in result.stderr
     counts = dict(line.rsplit(maxsplit=1) for line in result.stdout.splitlines())
     assert counts == {
+        "column read as winner": "winner",
+        "column read as loser": "loser",
+        "column read as person": "person",
         "rows": "4",
         "usable votes": "4",
         "of them ties": "0",

@@ -38,6 +38,9 @@ class Report:
     """What is in a file of votes. Confidential: exact counts, for the data holder only."""
 
     name: str
+    columns: dict[str, str]
+    """which column was read as what"""
+    unread: tuple[str, ...]
     rows: int
     votes: int
     ties: int
@@ -133,6 +136,8 @@ def report(votes: Votes, *, people: bool) -> Report:
     counts = _people(votes, valid) if votes.columns.person is not None else {}
     return Report(
         name=votes.source.name,
+        columns=votes.columns.meaning,
+        unread=tuple(name for name in votes.source.table.columns if name not in votes.columns.meaning.values()),
         rows=usable + sum(flaws.values()),
         votes=usable,
         ties=int(_row(votes, tied.agg(ties=tied.count()))["ties"]),

@@ -79,7 +79,9 @@ class VotesOptions:
 
 
 def _votes_options(
-    votes: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.")],
+    votes: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.", metavar="VOTES")
+    ],
     items: Annotated[
         str | None,
         typer.Option(help="What is ranked: a file with one item per line, or a,b,c.", metavar="FILE|a,b,c"),
@@ -139,7 +141,8 @@ def rank(
         float | None, typer.Option(help="Strength of the promise; smaller is stronger. Required.", metavar="E")
     ] = None,
     max_per_person: Annotated[
-        float | None, typer.Option(help="L: total weight of one person's votes.", metavar="L")
+        float | None,
+        typer.Option(help="L: a person with more votes has them scaled down to this many in all.", metavar="L"),
     ] = None,
     neighbours: Annotated[str, typer.Option(help="replace, add-remove or outcome.")] = "replace",
     design: Annotated[str, typer.Option(help="private, uniform or public.")] = "private",
@@ -148,7 +151,7 @@ def rank(
     method: Annotated[str, typer.Option(help="auto, net-wins, wins, win-rate or bradley-terry.")] = "auto",
     gamma: Annotated[str, typer.Option(help="Ridge of Bradley-Terry scores: a number, or auto.")] = "auto",
     comparisons_per_item: Annotated[
-        float | None, typer.Option(help="For perturbed-mle: how many were expected beforehand.", metavar="N")
+        float | None, typer.Option(help="For perturbed-mle: as expected beforehand, 2 × votes / items.", metavar="N")
     ] = None,
     calibration: Annotated[str, typer.Option(help="For perturbed-mle: tight or published noise.")] = "tight",
     link: Annotated[str, typer.Option(help="For perturbed-mle: logistic or hyperbolic-secant.")] = "logistic",
@@ -158,7 +161,10 @@ def rank(
     out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
-    """Make a private ranking from a file of votes."""
+    """Make a private ranking from a file of votes.
+
+    Publish one run: two runs at ε = 1 have spent ε = 2 together, whichever of them is shown.
+    """
     from quietrank import pipeline
 
     privacy = _privacy(unit, epsilon, delta, neighbours, design, max_per_person)
@@ -375,6 +381,10 @@ def _print_report(found: Report) -> None:
         lines["people"] = found.people
         lines |= {f"votes per person, {name}": value for name, value in found.votes_per_person.items()}
     lines |= {f"invalid: {flaw}": count for flaw, count in found.flaws.items()}
+    for role, name in found.columns.items():
+        print(f"{'column read as ' + role:28}{name:>12}")
+    if found.unread:
+        print(f"{'columns not read':28}{', '.join(found.unread):>12}")
     for name, value in lines.items():
         print(f"{name:28}{value:>12}")
     for example in found.examples:
@@ -395,7 +405,13 @@ def main() -> None:
     except QuietrankError as error:
         _complain(error)
         sys.exit(1)
-    except KeyboardInterrupt:
+    except OSError as error:
+        _complain(QuietrankError(f"cannot write or read: {error}; check the place and the space on it"))
+        sys.exit(1)
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # The engine reports an interrupted query as a RuntimeError.
+        if isinstance(error, RuntimeError) and "interrupt" not in str(error).lower():
+            raise
         sys.exit(130)
 
 

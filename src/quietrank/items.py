@@ -38,6 +38,8 @@ class Items:
 
 def declare(names: Iterable[object]) -> Items:
     """Items from names given in Python; numbers become text, as they do in a file."""
+    if isinstance(names, str):
+        raise VotesError(f"items must be a list of names, such as ['tea', 'coffee']; got the text {names!r}")
     return Items(tuple(str(name) for name in names))
 
 

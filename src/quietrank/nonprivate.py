@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import SolverError
 from quietrank.estimators.fit import Fit, fit_pairs
 from quietrank.estimators.pairs import Pairs
 from quietrank.items import Items
 from quietrank.noisy import Floats
-from quietrank.release import order
+from quietrank.release import csv_text, order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WARNING = "Not private: exact scores from exact votes. Do not publish where the votes are confidential."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NonPrivateFit:
     """Bradley–Terry scores of exact votes. NOT private."""
 
@@ -57,12 +58,19 @@ class NonPrivateFit:
             rows.append(row)
         return rows
 
+    def table(self) -> pa.Table:
+        """The same as an Arrow table."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows())
+
+    def __repr__(self) -> str:
+        from quietrank.render.table import as_text, render_fit
+
+        return as_text(render_fit(self)) + "\n" + WARNING
+
     def to_csv(self) -> str:
-        rows, stream = self.rows(), io.StringIO()
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return stream.getvalue()
+        return csv_text(self.rows())
 
     def to_json(self) -> str:
         values = {

@@ -142,7 +142,7 @@ def _chosen_gamma(
         raise PrivacyError(
             f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}, so no "
             "default gamma can be computed from it; declare --gamma, or --comparisons-per-item as it was expected "
-            "before the votes came in"
+            "before the votes came in (2 × votes / items)"
         )
     epsilon = split_budget(privacy.epsilon, releases_per_unit)[0]
     return default_gamma(privacy, epsilon, Calibration.parse(calibration), usable(link), len(tally.items), per_item)

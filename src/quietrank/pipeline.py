@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from quietrank import mechanism as mechanisms
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, QuietrankError
 from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs, statistic_for
 from quietrank.noisy import NoisyTally
 from quietrank.nonprivate import NonPrivateFit
@@ -47,6 +47,8 @@ def rank(
     noise is `tight` or as `published`, and the link of the model. `ledger` is debited after the votes were found
     usable and before any noise is drawn.
     """
+    if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
+        raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     asked, ranked_by = _mechanism(mechanism), Method.parse(method)
     _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
     if asked is MechanismName.PERTURBED_MLE:
@@ -108,8 +110,14 @@ def _check_options(
 
 
 def _laplace_record(noisy: NoisyTally) -> Mechanism:
-    figures = {"statistic": noisy.statistic.value, "sensitivity": noisy.sensitivity, "scale": noisy.scale}
-    return Mechanism("laplace", (*figures.items(), ("step", float(noisy.step))))
+    figures = {
+        "statistic": noisy.statistic.value,
+        "sensitivity": noisy.sensitivity,
+        "scale": noisy.scale,
+        "step": float(noisy.step),
+        "noise_sd": noisy.noise_sd if noisy.net_wins is None else noisy.net_wins_sd,
+    }
+    return Mechanism("laplace", tuple(figures.items()))
 
 
 def _release_perturbed(found: PerturbedScores) -> Release:

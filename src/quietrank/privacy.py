@@ -83,8 +83,8 @@ class Privacy:
             )
         if self.unit is Unit.PERSON and self.max_per_person is None:
             raise PrivacyError(
-                "unit=person needs max_per_person, the total weight one person's votes may have "
-                "(for instance the number of questions each person was asked)"
+                "unit=person needs max_per_person (--max-per-person), the total weight one person's votes may have, "
+                "for instance the number of questions each person was asked"
             )
         if self.unit is Unit.COMPARISON and self.max_per_person is not None:
             raise PrivacyError(
@@ -167,7 +167,7 @@ def _word(words: type[Word], name: str, given: str) -> Word:
 
 def _checked_epsilon(epsilon: float) -> float:
     if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
-        raise PrivacyError(f"epsilon must be a finite number > 0, such as 1; got epsilon={epsilon}")
+        raise PrivacyError(f"epsilon must be a finite number > 0, such as 1; got epsilon={epsilon!r}")
     return float(epsilon)
 
 

@@ -102,14 +102,12 @@ class Release:
             write_whole(Path(path), text)
         return text
 
-    def to_csv(self) -> str:
-        """The ranking as CSV text."""
-        rows = self._rows()
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return stream.getvalue()
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The ranking as CSV text; also written to `path`, whole or not at all."""
+        text = csv_text(self._rows())
+        if path is not None:
+            write_whole(Path(path), text)
+        return text
 
     def _rows(self) -> list[dict[str, Any]]:
         """The rows without the columns that this release does not have."""
@@ -118,9 +116,9 @@ class Release:
         return [{name: row[name] for name in known} for row in rows]
 
     def __str__(self) -> str:
-        from quietrank.render.table import as_text
+        from quietrank.render.table import as_text, render
 
-        return as_text(self)
+        return as_text(render(self))
 
     @classmethod
     def from_json(cls, path: str | Path) -> Release:
@@ -179,6 +177,15 @@ def order(scores: Floats, names: tuple[str, ...]) -> list[int]:
 
 def _at(values: Floats | None, index: int) -> float | None:
     return None if values is None else float(np.asarray(values)[index])
+
+
+def csv_text(rows: list[dict[str, Any]]) -> str:
+    """Rows with the same keys as CSV text."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -42,6 +42,13 @@ class Columns:
     tie: str | None = None
     person: str | None = None
 
+    @property
+    def meaning(self) -> dict[str, str]:
+        """What each column that is read stands for."""
+        a, b = ("winner", "loser") if self.outcome is None else ("a", "b")
+        found = {a: self.a, b: self.b, "outcome": self.outcome, "tie": self.tie, "person": self.person}
+        return {role: name for role, name in found.items() if name is not None}
+
 
 @dataclass(frozen=True)
 class Votes:
@@ -120,6 +127,8 @@ def collect(source: files.Source, query: ir.Table) -> Any:
     try:
         return query.to_pyarrow()
     except duckdb.Error as error:
+        if isinstance(error, duckdb.InterruptException) or "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from None
         raise _unreadable(source, error) from None
 
 
@@ -165,6 +174,8 @@ def _items_in(source: files.Source, columns: Columns) -> Items:
     sides = [source.table.select(item=_text(source.table[name])).distinct() for name in (columns.a, columns.b)]
     names = sides[0].union(sides[1], distinct=True)
     found = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
+    if not found:
+        raise VotesError(f"{source.name} has no votes; give a file with a header and one row per vote")
     # Sorted in Python: the order of text differs between engines.
     return Items(tuple(sorted(found)), from_votes=True)
 

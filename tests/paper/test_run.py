@@ -51,6 +51,12 @@ def test_finished_run_computes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert run.run(settings(tmp_path)) == first
 
 
+def test_missing_part_is_an_error_not_a_gap(tmp_path: Path) -> None:
+    """Means are taken over all repetitions or not at all."""
+    with pytest.raises(QuietrankError, match="missing"):
+        run.summarise(run.chunks(settings(tmp_path)))
+
+
 def test_other_seed_does_not_reuse_parts(tmp_path: Path) -> None:
     """Parts made with other settings are not mistaken for these."""
     first = run.run(settings(tmp_path))
@@ -70,7 +76,7 @@ def test_damaged_part_is_computed_again(tmp_path: Path, damage: str) -> None:
 def test_more_repetitions_keep_the_first_ones(tmp_path: Path) -> None:
     """Repetition r is the same however many there are."""
     cell = experiments.cells("8", quick=True)[0]
-    few, many = (run.Chunk(cell, 0, stop, 1, tmp_path / str(stop)) for stop in (2, 4))
+    few, many = (run.Chunk.of(cell, 0, stop, 1, tmp_path / str(stop)) for stop in (2, 4))
     few.compute()
     many.compute()
     a, b = few.load(), many.load()

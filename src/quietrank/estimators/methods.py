@@ -141,15 +141,18 @@ def assumptions(
     if privacy.design is Design.PUBLIC:
         made.append("Which pairs were compared, and how often, is treated as public.")
     if privacy.design is Design.UNIFORM and not actual_pairs:
-        made.append("Every pair of items was equally likely to be compared.")
+        made.append("It is assumed, not checked, that every pair of items was equally likely to be compared.")
     if privacy.design is Design.PRIVATE and method in (Method.WINS, Method.NET_WINS):
         made.append("Items are ranked by counts, which favours items that were compared more often.")
     if privacy.design is not Design.UNIFORM and method is Method.WIN_RATE:
-        made.append("Opponents met at random: an item that mostly met strong opponents is ranked too low.")
+        made.append(
+            "It is assumed, not checked, that opponents met at random: otherwise an item that met strong ones ranks "
+            "too low."
+        )
     if privacy.design is Design.PRIVATE and method is Method.BRADLEY_TERRY and not actual_pairs:
         made.append(
-            "Opponents met at random, given how often each item appeared: where strong mostly met strong, scores are "
-            "biased; the perturbed-mle mechanism uses the actual pairs."
+            "It is assumed, not checked, that opponents met at random given how often each item appeared: where strong "
+            "mostly met strong, scores are biased; the perturbed-mle mechanism uses the actual pairs."
         )
     if rows_skipped:
         made.append("Rows that could not be used were to be skipped; whether there were any is not published.")

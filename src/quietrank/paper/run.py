@@ -82,6 +82,11 @@ class Chunk:
     stop: int
     seed: int
     out: Path
+    fingerprint: str
+
+    @classmethod
+    def of(cls, cell: Cell, start: int, stop: int, seed: int, out: Path) -> Chunk:
+        return cls(cell, start, stop, seed, out, cell.fingerprint(seed))
 
     @property
     def path(self) -> Path:
@@ -95,7 +100,7 @@ class Chunk:
         """The stored values, or None if there are none or they belong to other settings."""
         try:
             stored = json.loads(self.path.read_text(encoding="utf-8"))
-            if stored["fingerprint"] != self.cell.fingerprint(self.seed):
+            if stored["fingerprint"] != self.fingerprint:
                 return None
             return {Point(a, b, float(e), d): list(map(float, values)) for a, b, e, d, values in stored["values"]}
         except (OSError, ValueError, KeyError, TypeError):
@@ -109,7 +114,7 @@ class Chunk:
         values = [[c.method, c.metric, str(c.epsilon), c.data, numbers] for c, numbers in curves.items()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self.path.with_suffix(f".{os.getpid()}.tmp")
-        text = json.dumps({"fingerprint": self.cell.fingerprint(self.seed), "values": values})
+        text = json.dumps({"fingerprint": self.fingerprint, "values": values})
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(self.path)
 
@@ -120,7 +125,7 @@ def chunks(settings: Settings) -> list[Chunk]:
     for cell in settings.cells():
         runs = settings.runs(cell.experiment)
         for start in range(0, runs, cell.chunk):
-            found.append(Chunk(cell, start, min(start + cell.chunk, runs), settings.seed, settings.out))
+            found.append(Chunk.of(cell, start, min(start + cell.chunk, runs), settings.seed, settings.out))
     return found
 
 
@@ -173,7 +178,10 @@ def summarise(parts: list[Chunk]) -> list[Row]:
     """Means over the stored repetitions, in the order of their numbers."""
     curves: dict[tuple[Cell, Point], list[float]] = {}
     for chunk in parts:
-        for point, values in (chunk.load() or {}).items():
+        stored = chunk.load()
+        if stored is None:
+            raise QuietrankError(f"{chunk.path} is missing or was changed while running; start the same command again")
+        for point, values in stored.items():
             curves.setdefault((chunk.cell, point), []).extend(values)
     return [_row(cell, point, values) for (cell, point), values in curves.items()]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Sequence
+from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -36,13 +38,26 @@ def render(release: Release) -> Group:
     strength = f"ε = {plain_number(privacy.epsilon)} per {privacy.unit}"
     title = f"{len(release.ranking)} items by {release.method}, {strength}"
     # Where the items are ranked by a figure that is shown anyway, the score would repeat it.
-    hidden = {"score"} if release.method in ("net-wins", "win-rate") else set()
+    hidden = {"score"} if all(row.score in (row.net_wins, row.win_rate) for row in release.ranking) else set()
     rows = [
         {name: value for name, value in vars(row).items() if name in COLUMNS and name not in hidden}
         for row in release.ranking
     ]
     notes = [Text(f"Note: {assumption}", style="dim") for assumption in release.assumptions]
-    return Group(Text(title, style="bold"), *_table(rows), Text(privacy.statement), *notes)
+    return Group(Text(title, style="bold"), *_table(rows), Text(privacy.statement), *_noise(release), *notes)
+
+
+def _noise(release: Release) -> list[Text]:
+    """How much noise the counts carry, and whether it drowns them; both from what is published anyway."""
+    noise = dict(release.mechanism.figures).get("noise_sd")
+    if not isinstance(noise, float):
+        return []
+    counts = [row.score if row.net_wins is None else row.net_wins for row in release.ranking]
+    lines = [Text(f"Noise: each item's count is off by about ±{noise:.3g} votes (standard deviation), on purpose.")]
+    if pstdev(counts) < 2 * noise:
+        warning = "The noise is as large as the differences between items: this order may mean little. "
+        lines.append(Text(warning + "More votes, a larger ε or a smaller limit per person would help.", style="bold"))
+    return lines
 
 
 def render_fit(fitted: NonPrivateFit) -> Group:
@@ -54,11 +69,12 @@ def render_fit(fitted: NonPrivateFit) -> Group:
     return Group(*parts)
 
 
-def as_text(release: Release, width: int = 100) -> str:
-    """The release as plain text."""
+def as_text(rendered: Group) -> str:
+    """The same as plain text, as wide as the terminal."""
     stream = io.StringIO()
-    Console(file=stream, width=width, color_system=None).print(render(release))
-    return stream.getvalue()
+    width = min(shutil.get_terminal_size().columns, 100)
+    Console(file=stream, width=width, color_system=None).print(rendered)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
