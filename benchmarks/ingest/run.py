@@ -87,7 +87,8 @@ def main() -> None:
             allowed = ALLOWED_RATIO * hand + ALLOWED_SECONDS
             verdict = "within" if rank <= allowed else "OVER"
             print(
-                f"{unit:10}  SQL {hand:.2f}  qr.rank {rank:.2f}  ratio {rank / hand:.2f}  allowed {allowed:.2f}: {verdict}"
+                f"{unit:10}  SQL {hand:.2f}  qr.rank {rank:.2f}  ratio {rank / hand:.2f}  "
+                f"allowed {allowed:.2f}: {verdict}"
             )
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
 
