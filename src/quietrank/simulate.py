@@ -36,7 +36,7 @@ class Batch:
 
 def paper_strengths(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """The published strengths: a quarter of the items with e^θ = 1, the rest uniform on (0.2, 0.7), centred."""
-    top = max(1, n // 4)
+    top = max(1, round(n / 4))
     theta = np.log(np.concatenate([np.ones(top), rng.uniform(0.2, 0.7, n - top)]))
     return np.asarray(theta - theta.mean())
 

@@ -149,3 +149,13 @@ def test_stored_ours_is_nowhere_worse(method: str) -> None:
         other = published[key]
         allowed = 2 * hypot(row.standard_error, other.standard_error)
         assert row.mean <= other.mean + allowed, key
+
+
+@stored
+def test_stored_ties_by_position_explain_the_published_order() -> None:
+    """Experiment 2: with ties by position counts are worse without privacy than at ε = 2.5; at random they are not."""
+    at_random, by_position = select("2", "noisy_counts"), select("2", "noisy_counts", "topk_error_by_position")
+    for key, row in by_position.items():
+        if (row.p or 0) <= 0.55:
+            private = at_random[(*key[:-1], 2.5)]
+            assert row.mean > private.mean > at_random[key].mean
