@@ -13,6 +13,7 @@ from quietrank.calibration import Calibration, default_gamma, noise_scale, priva
 from quietrank.errors import PrivacyError
 from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link
 from quietrank.privacy import Neighbours, Privacy, Unit
+from quietrank.words import parse
 
 TIGHT, PUBLISHED = Calibration.TIGHT, Calibration.PUBLISHED
 
@@ -139,7 +140,7 @@ def test_public_designs_are_sent_elsewhere() -> None:
 
 def test_an_unknown_calibration_is_refused() -> None:
     with pytest.raises(PrivacyError, match="one of tight, published"):
-        Calibration.parse("loose")
+        parse(Calibration, "calibration", "loose")
 
 
 def test_default_ridge_follows_the_published_order() -> None:

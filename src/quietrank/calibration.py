@@ -31,13 +31,6 @@ class Calibration(StrEnum):
     PUBLISHED = "published"
     """λ = 8Lκ1/ε with γ ≥ 4κ2/ε for comparisons, γ ≥ 8Lκ2/ε for people"""
 
-    @classmethod
-    def parse(cls, given: str) -> Calibration:
-        try:
-            return cls(given)
-        except ValueError:
-            raise PrivacyError(f"calibration must be one of {', '.join(cls)}; got calibration={given!r}") from None
-
 
 GAMMA_FACTOR = {Calibration.TIGHT: 0.2, Calibration.PUBLISHED: 2.0}
 """c in the default γ = c·√(comparisons per item · log n).

@@ -345,28 +345,26 @@ def _check_writable(out: Path | None, votes: Path | None = None) -> None:
 
 
 def _print_release(release: Release, format: Format) -> None:
-    if format is Format.JSON:
-        sys.stdout.write(release.to_json())
-    elif format is Format.CSV:
-        sys.stdout.write(release.to_csv())
-    else:
-        from quietrank.render.table import render
+    from quietrank.render.table import render
 
-        Console().print(render(release))
+    _print(release, render, format)
 
 
 def _print_fit(fitted: NonPrivateFit, format: Format) -> None:
     from quietrank.nonprivate import WARNING
+    from quietrank.render.table import render_fit
 
     stderr.print(WARNING, style="bold")
-    if format is Format.JSON:
-        sys.stdout.write(fitted.to_json())
-    elif format is Format.CSV:
-        sys.stdout.write(fitted.to_csv())
-    else:
-        from quietrank.render.table import render_fit
+    _print(fitted, render_fit, format)
 
-        Console().print(render_fit(fitted))
+
+def _print(result: Any, render: Callable[[Any], Any], format: Format) -> None:
+    if format is Format.JSON:
+        sys.stdout.write(result.to_json())
+    elif format is Format.CSV:
+        sys.stdout.write(result.to_csv())
+    else:
+        Console().print(render(result))
 
 
 def _print_report(found: Report) -> None:

@@ -29,6 +29,7 @@ from quietrank.items import Items
 from quietrank.mechanism import Ledger
 from quietrank.privacy import Privacy
 from quietrank.tally import PairTally
+from quietrank.words import parse
 
 SEAL_SHARE = Fraction(1, 100)
 """The part of ε that pays for the sealing noise."""
@@ -144,8 +145,11 @@ def _chosen_gamma(
             "default gamma can be computed from it; declare --gamma, or --comparisons-per-item as it was expected "
             "before the votes came in (2 × votes / items)"
         )
-    epsilon = split_budget(privacy.epsilon, releases_per_unit)[0]
-    return default_gamma(privacy, epsilon, Calibration.parse(calibration), usable(link), len(tally.items), per_item)
+    epsilon, chosen = (
+        split_budget(privacy.epsilon, releases_per_unit)[0],
+        parse(Calibration, "calibration", calibration),
+    )
+    return default_gamma(privacy, epsilon, chosen, usable(link), len(tally.items), per_item)
 
 
 def make_plan(
@@ -158,7 +162,7 @@ def make_plan(
 ) -> Plan:
     """All constants for `n` items, checked against the budget; needs no votes."""
     require_protectable(privacy)
-    used, chosen = usable(link), Calibration.parse(calibration)
+    used, chosen = usable(link), parse(Calibration, "calibration", calibration)
     epsilon_main, epsilon_seal = split_budget(privacy.epsilon, releases_per_unit)
     lambda_ = noise_scale(privacy, epsilon_main, gamma, chosen, used)
     # 2β + nq is to be `width`, so that the sealing noise has scale width/ε' at most: 3/4 for 2β, 1/8 for nq.

@@ -16,6 +16,7 @@ from quietrank.privacy import Privacy
 from quietrank.release import Mechanism, Release, make_release
 from quietrank.tally import tally_pairs, tally_votes
 from quietrank.votes import Votes
+from quietrank.words import parse
 
 
 class MechanismName(StrEnum):
@@ -49,7 +50,7 @@ def rank(
     """
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
-    asked, ranked_by = _mechanism(mechanism), Method.parse(method)
+    asked, ranked_by = parse(MechanismName, "mechanism", mechanism), parse(Method, "method", method)
     _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
     if asked is MechanismName.PERTURBED_MLE:
         scores = perturbed_mle(
@@ -73,14 +74,6 @@ def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPriva
     """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at."""
     exact = tally_pairs(votes, Privacy(1.0, "comparison"))  # every vote counts once; the ε is not used
     return NonPrivateFit.of(exact.items, exact.in_votes(), ridge, link)
-
-
-def _mechanism(word: str) -> MechanismName:
-    try:
-        return MechanismName(word)
-    except ValueError:
-        known = ", ".join(MechanismName)
-        raise PrivacyError(f"mechanism must be one of {known}; got mechanism={word!r}") from None
 
 
 def _check_options(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from quietrank.errors import PrivacyError
+from quietrank.words import parse
 
 MAX_PER_PERSON = 2**32
 """The largest limit L: weights are counted in steps of 2^-20, and L·2^20 must stay exact in a double."""
@@ -64,10 +64,10 @@ class Privacy:
     ) -> None:
         values = {
             "epsilon": _checked_epsilon(epsilon),
-            "unit": _word(Unit, "unit", unit),
+            "unit": parse(Unit, "unit", unit),
             "delta": _checked_delta(delta),
-            "neighbours": _word(Neighbours, "neighbours", neighbours),
-            "design": _word(Design, "design", design),
+            "neighbours": parse(Neighbours, "neighbours", neighbours),
+            "design": parse(Design, "design", design),
             "max_per_person": _checked_limit(max_per_person),
             "one_per_pair": one_per_pair,
         }
@@ -152,17 +152,6 @@ def _factor(epsilon: float) -> str:
     if epsilon > math.log(1000):
         return f"e^{plain_number(epsilon)}"
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
-
-
-Word = TypeVar("Word", bound=StrEnum)
-
-
-def _word(words: type[Word], name: str, given: str) -> Word:
-    try:
-        return words(given)
-    except ValueError:
-        known = ", ".join(words)
-        raise PrivacyError(f"{name} must be one of {known}; got {name}={given!r}") from None
 
 
 def _checked_epsilon(epsilon: float) -> float:

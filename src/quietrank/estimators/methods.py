@@ -25,13 +25,6 @@ class Method(StrEnum):
     WIN_RATE = "win-rate"
     BRADLEY_TERRY = "bradley-terry"
 
-    @classmethod
-    def parse(cls, word: str) -> Method:
-        try:
-            return cls(word)
-        except ValueError:
-            raise QuietrankError(f"method must be one of {', '.join(cls)}; got method={word!r}") from None
-
 
 @dataclass(frozen=True, eq=False)
 class Estimate:

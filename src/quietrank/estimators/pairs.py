@@ -274,13 +274,17 @@ def _sum_runs(keys: IntArray, weight: FloatArray | None) -> tuple[IntArray, Floa
 
     Each side is summed on its own: total minus the other side could leave a rounding residue where 0 is true.
     """
-    pair, share = keys >> 2, keys & 3
-    starts = np.concatenate([[0], np.flatnonzero(pair[1:] != pair[:-1]) + 1])
-    if weight is None:
-        lost = np.add.reduceat(share, starts, dtype=np.int64)
-        return pair[starts], (2 * np.diff(starts, append=len(keys)) - lost) / 2, lost / 2
-    won = np.add.reduceat(weight * (2 - share), starts)
-    return pair[starts], won / 2, np.add.reduceat(weight * share, starts) / 2
+    starts = _run_starts(keys)
+    runs = keys[starts]
+    size = np.diff(starts, append=len(keys)) if weight is None else np.add.reduceat(weight, starts)
+    pair, share = runs >> 2, runs & 3
+    first = _run_starts(pair)
+    won, lost = (np.add.reduceat(size * half_wins, first) / 2 for half_wins in (2 - share, share))
+    return pair[first], won, lost
+
+
+def _run_starts(values: IntArray) -> NDArray[np.intp]:
+    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
 
 
 def _keys(winner: IntArray, loser: IntArray, bits: int, tie: NDArray[np.bool_] | None) -> IntArray:
