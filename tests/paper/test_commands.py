@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,9 @@ def paper(*words: str) -> Result:
 
 
 def test_quick_run_makes_all_figures(tmp_path: Path) -> None:
-    """Every figure as PNG and SVG, a table of means and a summary, in under a minute (three on a busy machine)."""
-    start = time.monotonic()
+    """Every figure as PNG and SVG, a table of means and a summary."""
     result = paper("--quick", "--out", str(tmp_path), "--workers", "2")
     assert result.exit_code == 0, result.output
-    assert time.monotonic() - start < 180
     for figure in FIGURES:
         assert (tmp_path / f"figure-{figure}.png").stat().st_size > 10_000
         assert "<svg" in (tmp_path / f"figure-{figure}.svg").read_text(encoding="utf-8")[:1000]

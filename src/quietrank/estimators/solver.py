@@ -33,7 +33,7 @@ from quietrank.estimators.pairs import BLOCK, FloatArray, IndexArray, Pairs, blo
 
 ACCURACY = 1e-8  # default distance of each score to its exact value
 DENSE_ITEMS = 60  # up to here dense Cholesky is the fastest
-SLOW_CG = 12  # conjugate gradients that need more steps make us look for a factorisation (four times that
+SLOW_CG = 8  # conjugate gradients that need more steps make us look for a factorisation (eight times that
 # on graphs with more than 20 pairs per item, where the search is dear and seldom finds one)
 MAX_CG = 20_000
 MAX_NEWTON = 300
@@ -441,7 +441,7 @@ class Hessian:
         right = right - _component_means(right, self.problem.components)
         if self.method == "cg":
             x, steps = _conjugate_gradients(self, right, relative)
-            if steps > (SLOW_CG if len(self.weight.data) <= 20 * self.n else 4 * SLOW_CG):
+            if steps > (SLOW_CG if len(self.weight.data) <= 20 * self.n else 8 * SLOW_CG):
                 self.method = _direct_method(self)
         else:
             x = self._factorised(right)
