@@ -115,10 +115,19 @@ def graphs(draw: st.DrawFn) -> tuple[int, Wins]:
 
 CLUSTERS: Wins = [(0, 1, 7e5, 3e5), (0, 2, 9e5, 0.0), (1, 3, 9e5, 0.0), (2, 3, 4e5, 5e5)]
 
+# item 2 is held a trillion times more weakly than the rest, whose rounding must not leak into its score
+HANGING: Wins = [
+    (0, 1, 5235273.0, 2765166.0),
+    (0, 2, 7338979.0, 0.0),
+    (0, 3, 1965860.0, 372834.0),
+    (1, 3, 8596756.0, 8889556.0),
+]
+
 
 @settings(deadline=None, max_examples=60)
 @given(graph=graphs(), ridge=st.sampled_from(RIDGES))
 @example(graph=(4, CLUSTERS), ridge=1e-6)
+@example(graph=(4, HANGING), ridge=1.117725892658104e-06)
 @example(graph=(3, [(0, 1, 1e6, 0.0), (1, 2, 1e6, 0.0)]), ridge=1e-6)
 @example(graph=(3, [(0, 1, 1.0, 0.0)]), ridge=10.0)
 def test_agrees_with_an_independent_solver(graph: tuple[int, Wins], ridge: float) -> None:
@@ -145,6 +154,26 @@ def test_noisy_tally_agrees_with_an_independent_solver(
     found = solve(Problem.from_tally(pairs, s, ridge))
     gap = np.abs(found.scores - (exact - exact.mean())).max()
     assert gap <= 1e-8 + 1e-15 * np.abs(exact).max()
+
+
+SATURATED = [  # net wins that no votes could give: pairs beyond all odds, components shifted by thousands
+    (5, [(0, 3, 145819.0, 635672.0), (1, 4, 3148745.0, 0.0)], 1.7208338724477704e-06),
+    (5, [(1, 3, 58815.0, 36332.0), (3, 4, 79133.0, 0.0)], 2.0424865031336983e-05),
+    (7, [(0, 4, 348460.0, 0.0), (2, 5, 1.0, 0.0), (2, 6, 772.0, 0.0)], 0.0003526625833667113),
+]
+
+
+@pytest.mark.parametrize(("n", "wins", "ridge"), SATURATED)
+@pytest.mark.parametrize("seed", range(4))
+def test_tally_beyond_all_odds(n: int, wins: Wins, ridge: float, seed: int) -> None:
+    """Where noise exceeds the votes and the ridge is tiny, scores in the thousands are still right to 1e-8."""
+    pairs = to_pairs(n, wins)
+    s = pairs.net_wins + np.round(np.random.default_rng(seed).laplace(0, 3, n), 3)
+    half = [(i, j, (a + b) / 2, (a + b) / 2) for i, j, a, b in wins]
+    exact = reference(n, half, ridge, (-s).tolist())
+    exact -= exact.mean()
+    gap = np.abs(solve(Problem.from_tally(pairs, s, ridge)).scores - exact).max()
+    assert gap <= 1e-8 + 1e-14 * np.abs(exact).max()
 
 
 @settings(deadline=None, max_examples=60)

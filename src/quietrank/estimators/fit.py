@@ -83,8 +83,9 @@ class Fit:
         return np.array([self._variance(int(k)) for k in np.asarray(items).ravel()]) ** 0.5
 
     def _variance(self, item: int) -> float:
-        unit = np.zeros(self.pairs.n_items)
-        unit[item] = 1.0
+        same = self.components == self.components[item]
+        unit = np.where(same, -1 / same.sum(), 0.0)  # P e_i
+        unit[item] += 1.0
         return float(max(self._hessian.solve(unit, 1e-10)[item], 0.0))
 
     @cached_property

@@ -44,7 +44,7 @@ LANCZOS = 20
 LEAST_GAP = 0.02
 MAX_WEAK = 1000
 ZERO = Decimal(0)
-UNDERFLOW = 1e-270
+UNDERFLOW = 1e-180
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Problem:
         """−mean_C(c)/γ for the component C of each item: the exact mean of the minimiser over C."""
         if self.linear is None:
             return np.zeros(self.pairs.n_items)
-        return _component_means(self.linear, self.components) / -self.ridge
+        return _exact_means(self.linear, self.components) / -self.ridge
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,24 +266,27 @@ class _Newton:
     def scaled_bound(self, accuracy: float) -> tuple[float, float]:
         """Bound (2) of solve, for the largest error of a score.
 
-        Items held well (set S) err by at most ‖D^-½ g‖/(λ√D_i) up to a common shift. The others (set N) solve
-        H_NN z_N = g_N + (weights to S)·z_S, and H_NN is an M-matrix whose rows outweigh those weights, so by
-        the maximum principle |z_N| ≤ max|z_S| + max(H_NN⁻¹|g_N|). Centring at most doubles it.
+        Take z = H⁻¹g, which sums to 0 on each component, and z' = z − c there. The items held well (set S) have
+        |z'_S| ≤ ‖D^-½ g‖/(λ√D_i) for some shift c. The others (set N) solve H_NN z'_N = g_N − cγ + (weights to
+        S)·z'_S, and H_NN is an M-matrix whose rows outweigh γ plus those weights, so by the maximum principle
+        |z'_N| ≤ max|z'_S| + max(H_NN⁻¹|g_N|) + |c|. As c = −mean(z'), that is |z'_N| ≤ (2·max|z'_S| +
+        max(H_NN⁻¹|g_N|))·|C|/|S ∩ C|. Centring at most doubles it. A component all in N needs no c.
         """
-        hessian, n = self.hessian, self.problem.pairs.n_items
-        if not hessian.scale.any():  # every pair so one-sided that only the ridge holds the items
+        hessian, n, labels = self.hessian, self.problem.pairs.n_items, self.problem.components
+        if np.any((hessian.scale == 0) & (hessian.terms > 0)):  # pairs so one-sided that their weight is lost
             return math.inf, math.inf
         gap = hessian.normalised_gap() / 2
-        if gap < LEAST_GAP:  # conjugate gradients and this bound are both poor on such graphs
+        if not gap >= LEAST_GAP:  # conjugate gradients and this bound are both poor on such graphs
             return math.inf, math.inf
         self.run(lambda: accuracy * gap / float(hessian.scale.max()) / 8, hessian.scale)
         total, error = _gradient_and_error(self.problem, self.theta, self.problem.shift)
         scale, weak = hessian.scale, hessian.weak_items()
-        centred = total - _component_means(total, self.problem.components)
-        held = _bound(_norm(scale * centred), _norm(scale * error), n) / gap
+        held = _bound(_norm(scale * total), _norm(scale * error), n) / gap
         held *= float(np.delete(scale, weak).max())
-        loose = hessian.weak_inverse(weak, (np.abs(centred) + 1.01 * error)[weak])
-        return _bound(_norm(total), _norm(error), n), 2 * (held + loose)
+        loose = hessian.weak_inverse(weak, (np.abs(total) + 1.01 * error)[weak])
+        sizes, strong = np.bincount(labels), np.bincount(np.delete(labels, weak), minlength=int(labels.max()) + 1)
+        crowd = float((sizes[strong > 0] / strong[strong > 0]).max())
+        return _bound(_norm(total), _norm(error), n), 2 * (2 * held + loose) * crowd
 
     def curvature_bound(self, accuracy: float) -> tuple[float, float]:
         self.mu = max(self.problem.ridge, self.hessian.least_curvature() / 2)
@@ -373,7 +376,7 @@ class _Newton:
         if low is None and (self.extended is not None or shift.any()):
             certificate = certified_gradient_norm(problem, theta)  # the certificate was for an unrounded sum
         scores = scores - scores.mean()
-        error += 8 * U * float(np.abs(scores).max(initial=0.0))  # the scores themselves are rounded
+        error += 8 * U * float(max(np.abs(scores).max(initial=0.0), np.abs(shift).max(initial=0.0)))  # rounding
         return Solution(problem, theta, scores, certificate, error, True, problem.components, low)
 
 
@@ -438,7 +441,7 @@ class Hessian:
 
     def solve(self, right: FloatArray, relative: float) -> FloatArray:
         """x with ‖D^-½(Hx − right)‖ ≤ relative·‖D^-½ right‖, or a factorisation's answer."""
-        right = right - _component_means(right, self.problem.components)
+        right = self._balanced(right)
         if self.method == "cg":
             x, steps = _conjugate_gradients(self, right, relative)
             if steps > (SLOW_CG if len(self.weight.data) <= 20 * self.n else 8 * SLOW_CG):
@@ -446,6 +449,15 @@ class Hessian:
         else:
             x = self._factorised(right)
         return x - _component_means(x, self.problem.components)
+
+    def _balanced(self, right: FloatArray) -> FloatArray:
+        """right, made to sum to 0 on each component at the expense of the strongly held items.
+
+        What a gradient sums to is the rounding of its largest entries: spread evenly, it would swamp the small
+        entry of a weakly held item, and move that item's score.
+        """
+        labels = self.problem.components
+        return right - self.diagonal * _safe_ratio(_sums(right, labels), _sums(self.diagonal, labels))
 
     def _factorised(self, right: FloatArray) -> FloatArray:
         if self.factor is None:
@@ -500,7 +512,8 @@ class Hessian:
 
     def least_curvature(self) -> float:
         """The least eigenvalue of H orthogonal to component shifts: Lanczos on the inverse, an estimate."""
-        largest = self._largest(lambda x: self.solve(x.ravel(), 1e-6))
+        labels = self.problem.components
+        largest = self._largest(lambda x: self.solve(x.ravel() - _component_means(x.ravel(), labels), 1e-6))
         return 1 / largest if largest > 0 else 0.0
 
     def _largest(self, apply: Callable[[FloatArray], FloatArray]) -> float:
@@ -677,7 +690,7 @@ def _logistic_terms(
     x: FloatArray, q: FloatArray, a: FloatArray, b: FloatArray, slope: FloatArray, weight: FloatArray
 ) -> None:
     """slope = bσ(x) − aσ(−x) and weight = (a + b)σ(x)σ(−x), in place; q = σ(x), σ(−x) = e^−x σ(x)."""
-    np.clip(x, -700.0, 700.0, out=x)  # e^700 is finite, and σ(−700) < 1e-303 is as good as any smaller number
+    np.clip(x, -500.0, 500.0, out=x)  # a·e^500 is finite, and σ(−500) < 1e-217 is as good as any smaller number
     np.negative(x, out=x)
     e = np.exp(x, out=x)
     np.add(e, 1.0, out=q)
@@ -717,6 +730,14 @@ def _component_means(values: FloatArray, labels: IndexArray) -> FloatArray:
     if labels.max(initial=0) == 0:
         return np.full_like(values, values.mean())
     return _sums(values, labels) / np.bincount(labels)[labels]
+
+
+def _exact_means(values: FloatArray, labels: IndexArray) -> FloatArray:
+    """Component means without the rounding of a sum, which a small ridge would blow up to a visible shift."""
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    parts = np.split(values[order], np.cumsum(sizes)[:-1])
+    return (np.array([math.fsum(part.tolist()) for part in parts]) / sizes)[labels]
 
 
 def _sums(values: FloatArray, labels: IndexArray) -> FloatArray:
