@@ -21,8 +21,8 @@ from quietrank import certified, noise, perturbed
 from quietrank.calibration import Calibration, default_gamma, noise_scale, smallest_gamma
 from quietrank.certified import LARGEST_TALLY, Objective, exact_gradient, minimise, minimise_exactly
 from quietrank.errors import PrivacyError, SolverError
+from quietrank.estimators.certificate import certified_gradient_norm
 from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, CustomLink, Link, Logistic
-from quietrank.estimators.solver import certified_gradient_norm
 from quietrank.items import declare
 from quietrank.perturbed import (
     Plan,

@@ -27,7 +27,8 @@ import numpy as np
 from quietrank.errors import SolverError
 from quietrank.estimators.links import Link
 from quietrank.estimators.pairs import Pairs
-from quietrank.estimators.solver import Problem, solve_certified
+from quietrank.estimators.problem import Problem
+from quietrank.estimators.solver import solve_certified
 from quietrank.tally import PairTally
 
 LARGEST_TALLY = 2**53

@@ -14,8 +14,8 @@ import quietrank
 from quietrank.errors import SolverError
 from quietrank.estimators import fit as module
 from quietrank.estimators import fit_arrays
+from quietrank.estimators.hessian import Hessian
 from quietrank.estimators.pairs import FloatArray
-from quietrank.estimators.solver import Hessian
 
 CEMS = Path(quietrank.__file__).parent / "data" / "cems.csv"
 IMMIGRATION = Path(__file__).parents[3] / "shared" / "data" / "immigration.csv"

@@ -11,16 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quietrank.errors import SolverError
-from quietrank.estimators import solver
+from quietrank.estimators import hessian, solver
+from quietrank.estimators.certificate import certified_gradient_norm, decimal_gradient, gradient_with_error
+from quietrank.estimators.hessian import Hessian
 from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link
 from quietrank.estimators.pairs import FloatArray, Pairs, aggregate
-from quietrank.estimators.solver import (
-    Problem,
-    certified_gradient_norm,
-    decimal_gradient,
-    solve,
-    solve_certified,
-)
+from quietrank.estimators.problem import Problem
+from quietrank.estimators.solver import solve, solve_certified
 
 RIDGES = [1e-6, 1e-3, 0.1, 1.0, 10.0]
 KINDS = ["sparse", "star", "chain", "disconnected", "separated", "champion", "clusters"]
@@ -222,7 +219,7 @@ def test_certificate_is_tight_enough_to_fail() -> None:
         winner, ahead = rng.integers(0, 5, 200), rng.integers(1, 5, 200)
         problem = Problem(aggregate(winner, (winner + ahead) % 5, 5), 0.5)
         theta = solve(problem).theta
-        plain = float(np.linalg.norm(solver._gradient_and_error(problem, theta, None)[0]))
+        plain = float(np.linalg.norm(gradient_with_error(problem, theta, None)[0]))
         missed += Decimal(plain) < exact_norm(problem, theta)
     assert missed > 5
 
@@ -308,17 +305,17 @@ def test_all_linear_solvers_reach_the_same_scores(shape: str, ridge: float, monk
         if shape == "separated item":
             won, lost = np.append(won, [n - 1] * 3), np.append(lost, [0, 1, 2])
         pairs = aggregate(won, lost, n)
-    original = solver.Hessian.__init__
+    original = Hessian.__init__
     results = []
     for method in ("dense", "banded", "sparse", "cg"):
 
-        def start(self: solver.Hessian, problem: Problem, method: str = method) -> None:
+        def start(self: Hessian, problem: Problem, method: str = method) -> None:
             original(self, problem)
             self.method = method
 
         with monkeypatch.context() as patch:
-            patch.setattr(solver.Hessian, "__init__", start)
-            patch.setattr(solver, "SLOW_CG", 10**9)
+            patch.setattr(Hessian, "__init__", start)
+            patch.setattr(hessian, "SLOW_CG", 10**9)
             results.append(solve(Problem(pairs, ridge)).scores)
     for other in results[1:]:
         np.testing.assert_allclose(other, results[0], rtol=0, atol=2e-8)

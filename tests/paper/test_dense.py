@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from quietrank.errors import SolverError
 from quietrank.estimators.pairs import Pairs
-from quietrank.estimators.solver import Problem, solve
+from quietrank.estimators.problem import Problem
+from quietrank.estimators.solver import solve
 from quietrank.paper import dense
 from quietrank.paper.data import Duels, Floats, graph_duels, strengths, win_probabilities
 

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from quietrank.errors import SolverError
+from quietrank.estimators.hessian import BandedFactor, Hessian, component_lifted
 from quietrank.estimators.links import Link, get_link
 from quietrank.estimators.pairs import FloatArray, IndexArray, Pairs, aggregate
-from quietrank.estimators.solver import BandedFactor, Hessian, Problem, Solution, component_lifted, solve
+from quietrank.estimators.problem import Problem
+from quietrank.estimators.solver import Solution, solve
 
 SMALL = 256
 MAX_STANDARD_ERRORS = 5000  # a dense inverse of this size takes seconds and 200 MB

@@ -16,9 +16,10 @@ from scipy.optimize import brentq
 from quietrank.errors import SolverError
 from quietrank.estimators.field import Floats
 from quietrank.estimators.pairs import Pairs
+from quietrank.estimators.problem import Problem
 from quietrank.estimators.rank_one import fit_rank_one
 from quietrank.estimators.ridge import LEAST_EXPOSURE, choose_gamma, public_evidence, rank_one_evidence
-from quietrank.estimators.solver import Problem, solve
+from quietrank.estimators.solver import solve
 
 
 @dataclass(frozen=True)
