@@ -60,6 +60,14 @@ def items_table(items: Items) -> ir.Table:
     return ibis.memtable(pa.table({"name": names, "index": pa.array(range(len(items)), type=pa.int64())}))
 
 
+def with_indices(table: ir.Table, items: ir.Table) -> ir.Table:
+    """The table with index_a and index_b, the places of the items a and b on the list; NULL for others."""
+    first = items.select(name_a="name", index_a="index")
+    second = items.view().select(name_b="name", index_b="index")
+    table = table.left_join(first, table.a == first.name_a)
+    return table.left_join(second, table.b == second.name_b)
+
+
 def require_exact_text(votes: Votes) -> None:
     """Refuse a table whose engine takes different names for the same, such as `Ann` and `ann`.
 
@@ -168,12 +176,7 @@ def _judged(votes: Votes, *, people: bool, numbered: bool = False) -> ir.Table:
     """The rows with a column `flaw`: the first thing that is wrong with each, or NULL."""
     import ibis
 
-    rows = votes.rows(numbered=numbered)
-    first, second = items_table(votes.items), items_table(votes.items)
-    first = first.select(name_a=first.name, index_a=first.index)
-    second = second.select(name_b=second.name, index_b=second.index)
-    rows = rows.left_join(first, rows.a == first.name_a)
-    rows = rows.left_join(second, rows.b == second.name_b)
+    rows = with_indices(votes.rows(numbered=numbered), items_table(votes.items))
     flaws = [
         (_empty(rows.a) | _empty(rows.b), "missing item"),
         (rows.index_a.isnull() | rows.index_b.isnull(), "undeclared item"),

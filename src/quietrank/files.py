@@ -13,7 +13,7 @@ import io
 import json
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,11 +51,10 @@ class TextFile:
 
     def scan(self, **options: str) -> str:
         """The SQL that reads this file, every column as text."""
-        columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in self.columns)
         extra = "".join(f", {key}={value}" for key, value in options.items())
         return (
             f"read_csv({_literal(self.path)}, auto_detect=false, header=true, delim={_quoted(self.delimiter)}, "
-            f"quote='\"', escape='\"', columns={{{columns}}}, {PLAIN}{extra})"
+            f"quote='\"', escape='\"', columns={_all_text(self.columns)}, {PLAIN}{extra})"
         )
 
 
@@ -149,8 +148,7 @@ def _open_json_lines(path: Path) -> Source:
     if not (isinstance(record, dict) and record):
         raise VotesError(f'{path} must hold one JSON object per line, such as {{"winner": "A", "loser": "B"}}')
     _check_header(path, tuple(record), ",")
-    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in record)
-    scan = f"read_json({_literal(path)}, format='newline_delimited', columns={{{columns}}}, {PLAIN})"
+    scan = f"read_json({_literal(path)}, format='newline_delimited', columns={_all_text(record)}, {PLAIN})"
     connection = _connect()
     source = _source(connection, scan, _numbered(scan), str(path))
     _require_same_keys(connection, path, record)
@@ -162,7 +160,8 @@ def _require_same_keys(connection: Any, path: Path, record: dict[str, Any]) -> N
     import duckdb
 
     lines = f"read_json_objects({_literal(path)}, format='newline_delimited', {PLAIN})"
-    other = f"list_sort(json_keys(json)) IS DISTINCT FROM list_sort({[_Key(key) for key in record]!r})"
+    keys = ", ".join(_quoted(key) for key in record)
+    other = f"list_sort(json_keys(json)) IS DISTINCT FROM list_sort([{keys}])"
     query = f"SELECT line, json FROM (SELECT json, row_number() OVER () AS line FROM {lines}) WHERE {other} LIMIT 1"
     try:
         found = connection.con.execute(query).fetchone()
@@ -173,13 +172,6 @@ def _require_same_keys(connection: Any, path: Path, record: dict[str, Any]) -> N
             f"{path}: every line must have the keys of the first ({', '.join(record)}), but row {found[0]} is "
             f"{found[1][:80]}; write every key in every line, with null where there is nothing"
         )
-
-
-class _Key(str):
-    """A text that shows itself as a SQL literal."""
-
-    def __repr__(self) -> str:
-        return _quoted(self)
 
 
 def _head(path: Path) -> str:
@@ -250,6 +242,11 @@ def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
 def _literal(path: Path) -> str:
     """The path for DuckDB, which would take *, ? and [ in a name for a pattern of many files."""
     return _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(path)))
+
+
+def _all_text(columns: Iterable[str]) -> str:
+    """The columns for DuckDB, every one as text."""
+    return "{" + ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in columns) + "}"
 
 
 def _quoted(text: str) -> str:

@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import (
-    Decimal,
-)
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -145,10 +143,8 @@ def _chosen_gamma(
             "default gamma can be computed from it; declare --gamma, or --comparisons-per-item as it was expected "
             "before the votes came in (2 × votes / items)"
         )
-    epsilon, chosen = (
-        split_budget(privacy.epsilon, releases_per_unit)[0],
-        parse(Calibration, "calibration", calibration),
-    )
+    epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
+    chosen = parse(Calibration, "calibration", calibration)
     return default_gamma(privacy, epsilon, chosen, usable(link), len(tally.items), per_item)
 
 

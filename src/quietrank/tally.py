@@ -159,10 +159,7 @@ def _pair_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
     """Per pair of item indices (NULL for names not declared): the sums, wins being those of a."""
     won, lost = _won_and_lost(rows)
     pairs = rows.group_by("a", "b").agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
-    first = items.select(name_a="name", index_a="index")
-    second = items.view().select(name_b="name", index_b="index")
-    known = pairs.left_join(first, pairs.a == first.name_a)
-    known = known.left_join(second, known.b == second.name_b)
+    known = check.with_indices(pairs, items)
     return known.group_by("index_a", "index_b").agg(**{name: known[name].sum() for name in SUMS})
 
 

@@ -109,7 +109,7 @@ class Votes:
         """Refuse to protect people when no column says who they are."""
         if self.columns.person is not None:
             return
-        found = [name for name in self.source.table.columns if name.lower() in PERSON_NAMES]
+        found = _called(self.source.table.columns, PERSON_NAMES)
         if len(found) > 1:
             raise VotesError(
                 f"more than one column could name the person ({', '.join(found)}); choose one with --person"
@@ -215,7 +215,7 @@ def recognise(names: Sequence[str], **given: str | None) -> Columns:
         if name is not None and name not in names:
             raise VotesError(f"there is no column {name!r} for --{option}; the columns are {_listed(names)}")
     person = given["person"] or _only_one(names, PERSON_NAMES)
-    if not given["tie"] and len(found := [name for name in names if name.lower() in TIE_NAMES]) > 1:
+    if not given["tie"] and len(found := _called(names, TIE_NAMES)) > 1:
         raise VotesError(f"more than one column could flag ties ({', '.join(found)}); choose one with --tie")
     if given["winner"] or given["loser"]:
         return _winner_loser(names, given, person)
@@ -258,8 +258,13 @@ def _by_common_names(names: Sequence[str], given: dict[str, str | None], person:
     raise VotesError(f"the columns {_listed(names)} {problem}; give --winner and --loser, or --a, --b and --outcome")
 
 
+def _called(names: Sequence[str], common: Sequence[str]) -> list[str]:
+    """The columns that have one of the common names."""
+    return [name for name in names if name.lower() in common]
+
+
 def _only_one(names: Sequence[str], common: Sequence[str]) -> str | None:
-    found = [name for name in names if name.lower() in common]
+    found = _called(names, common)
     return found[0] if len(found) == 1 else None
 
 
