@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from quietrank import mechanism, noise
+from quietrank.accounting import Charge
 from quietrank.errors import PrivacyError
 from quietrank.estimators.methods import Method, statistic_for
 from quietrank.mechanism import add_noise
@@ -96,10 +97,11 @@ class Recorder:
     def __init__(self, events: list[str], refuse: bool = False) -> None:
         self.events, self.refuse = events, refuse
 
-    def debit(self, privacy: Privacy) -> None:
-        self.events.append(f"debit {privacy.epsilon:g}")
+    def debit(self, charge: Charge) -> str:
+        self.events.append(f"debit {charge.cost.epsilon:g}")
         if self.refuse:
             raise PrivacyError("the budget is spent")
+        return "1"
 
 
 def _recording(events: list[str]) -> Callable[..., object]:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
 from quietrank import certified, noise, perturbed
+from quietrank.accounting import Charge
 from quietrank.calibration import Calibration, default_gamma, noise_scale, smallest_gamma
 from quietrank.certified import LARGEST_TALLY, Objective, exact_gradient, minimise, minimise_exactly
 from quietrank.errors import PrivacyError, SolverError
@@ -502,7 +503,7 @@ def test_fractional_weights_of_people_are_exact() -> None:
 class Refusing:
     """A ledger with nothing left."""
 
-    def debit(self, privacy: Privacy) -> None:
+    def debit(self, charge: Charge) -> str:
         raise PrivacyError("nothing left")
 
 

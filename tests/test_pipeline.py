@@ -10,6 +10,7 @@ import pytest
 
 import quietrank as qr
 from quietrank import noise
+from quietrank.accounting import Charge
 from quietrank.demo import demo_votes
 from quietrank.errors import PrivacyError
 from quietrank.privacy import Privacy
@@ -97,8 +98,9 @@ class Purse:
     def __init__(self) -> None:
         self.debits = 0
 
-    def debit(self, privacy: Privacy) -> None:
+    def debit(self, charge: Charge) -> str:
         self.debits += 1
+        return "1"
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "perturbed-mle"])

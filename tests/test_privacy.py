@@ -57,13 +57,42 @@ def test_the_limit_belongs_to_people() -> None:
         Privacy(1, "person")
     with pytest.raises(PrivacyError, match="no meaning"):
         Privacy(1, "comparison", max_per_person=3)
+    assert Privacy(1, "comparison", neighbours="add-remove", max_per_person=3).limit == 1
 
 
-@pytest.mark.parametrize("extra", [{"delta": 1e-6}, {"delta": math.nan}, {"one_per_pair": True}])
-def test_what_this_version_cannot_promise_is_refused(extra: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "extra", [{"delta": -1e-6}, {"delta": 0.5}, {"delta": math.nan}, {"one_per_pair": True}, {"clip": 3.0}]
+)
+def test_options_that_cannot_be_meant_are_refused(extra: dict[str, Any]) -> None:
     """No option is accepted and then ignored."""
     with pytest.raises(PrivacyError):
         Privacy(1, "comparison", **extra)
+
+
+@pytest.mark.parametrize("bound", [{"max_per_person": 3}, {"one_per_pair": True}, {"clip": 2.5, "delta": 1e-6}])
+def test_a_person_is_bounded_in_one_of_three_ways(bound: dict[str, Any]) -> None:
+    """Total weight, one answer per pair, or a clipped vector; the promise says which."""
+    privacy = Privacy(1, "person", **bound)
+    assert any(word in privacy.statement for word in ("at most 3)", "one answer per pair", "at most 2.5)"))
+    assert privacy.changed(epsilon=2.0).epsilon == 2
+
+
+def test_a_clip_needs_a_delta() -> None:
+    """Only the Gaussian mechanism clips, and it has no pure promise."""
+    with pytest.raises(PrivacyError, match="delta"):
+        Privacy(1, "person", clip=3.0)
+
+
+@pytest.mark.parametrize("clip", [0.0, -1.0, math.nan, math.inf, 2.0**21])
+def test_a_meaningless_clip_is_refused(clip: float) -> None:
+    """C must be positive and small enough for exact arithmetic."""
+    with pytest.raises(PrivacyError, match="clip"):
+        Privacy(1, "person", delta=1e-6, clip=clip)
+
+
+def test_a_delta_is_part_of_the_statement() -> None:
+    """(ε, δ) is said as such, and δ is not left out."""
+    assert "give or take 1e-06" in Privacy(1, "person", delta=1e-6, max_per_person=3).statement
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES, ids=privacy_id)

@@ -6,23 +6,16 @@ debit the ledger, and only then draw. A crash can waste budget; it cannot oversp
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from quietrank import noise
+from quietrank.accounting import Charge, Cost, Ledger
 from quietrank.errors import PrivacyError
 from quietrank.noisy import Floats, NoisyTally, PublicPairs
 from quietrank.privacy import Design, Privacy
 from quietrank.sensitivity import Statistic, sensitivity, total_share
 from quietrank.tally import PairTally, Tally
-
-
-class Ledger(Protocol):
-    """A budget that is debited before noise is drawn; `debit` raises when the budget does not allow it."""
-
-    def debit(self, privacy: Privacy) -> None: ...
 
 
 def add_noise(
@@ -48,7 +41,7 @@ def add_noise(
             "nothing was released"
         )
     if ledger is not None:
-        ledger.debit(privacy)
+        ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), f"laplace noise on {statistic}"))
     step = float(reach.step)
     return NoisyTally(
         items=tally.items,

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank import noise
+from quietrank.accounting import Charge, Cost, Ledger
 from quietrank.calibration import Calibration, default_gamma, noise_scale, privacy_loss, require_protectable
 from quietrank.certified import Objective, minimise
 from quietrank.errors import PrivacyError
 from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link, check_link, get_link
 from quietrank.estimators.pairs import FloatArray
 from quietrank.items import Items
-from quietrank.mechanism import Ledger
 from quietrank.privacy import Privacy
 from quietrank.tally import PairTally
 from quietrank.words import parse
@@ -108,7 +108,7 @@ def perturbed_mle(
     gamma = _chosen_gamma(tally, privacy, gamma, per_item, calibration, link, releases_per_unit)
     plan = make_plan(len(tally.items), privacy, gamma, calibration, link, releases_per_unit)
     if ledger is not None:
-        ledger.debit(privacy)
+        ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
     draw = noise.truncated_laplace(len(tally.items), plan.lambda_ / plan.grid)
     theta = minimise(objective_of(tally, plan, draw), plan.tolerance)
     values = noise.add_laplace(to_lattice(theta, plan.step), plan.seal_scale)

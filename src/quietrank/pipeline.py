@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from quietrank import mechanism as mechanisms
+from quietrank.accounting import Ledger
 from quietrank.errors import PrivacyError, QuietrankError
 from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs, statistic_for
 from quietrank.noisy import NoisyTally
@@ -39,7 +40,7 @@ def rank(
     comparisons_per_item: float | None = None,
     calibration: str = "tight",
     link: str = "logistic",
-    ledger: mechanisms.Ledger | None = None,
+    ledger: Ledger | None = None,
 ) -> Release:
     """Rank the items of `votes` and keep the promise of `privacy`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from quietrank.errors import PrivacyError
@@ -11,6 +11,12 @@ from quietrank.words import parse
 
 MAX_PER_PERSON = 2**32
 """The largest limit L: weights are counted in steps of 2^-20, and L·2^20 must stay exact in a double."""
+
+LARGEST_CLIP = 2.0**20
+"""The largest clipping bound C: its square in steps of 2^-20 must fit a 38-digit decimal, with room to spare."""
+
+LARGEST_DELTA = 0.01
+"""With a larger δ a mechanism could publish one person in a hundred and keep its promise."""
 
 
 class Unit(StrEnum):
@@ -38,10 +44,13 @@ class Design(StrEnum):
 
 @dataclass(frozen=True, init=False)
 class Privacy:
-    """A promise of ε-differential privacy.
+    """A promise of ε-differential privacy, or of (ε, δ) where `delta` is given.
 
-    `unit` and `epsilon` have no default, because no default would be safe. `max_per_person` is the limit L on
-    the total weight of one person's votes; it belongs to `unit="person"` and is needed there.
+    `unit` and `epsilon` have no default, because no default would be safe. A person's votes are bounded by
+    `max_per_person`, the limit L on their total weight, by `one_per_pair`, which averages what a person said of
+    one pair into one answer, or by `clip`, the limit C on the Euclidean norm of what they add to the counts (only
+    for the Gaussian mechanism). For `unit="comparison"` under `add-remove`, `max_per_person` keeps no more than L
+    votes of each person, so that a ledger for people can account for the release.
     """
 
     epsilon: float
@@ -51,6 +60,7 @@ class Privacy:
     design: Design
     max_per_person: int | None
     one_per_pair: bool
+    clip: float | None
 
     def __init__(
         self,
@@ -61,6 +71,7 @@ class Privacy:
         design: str = "private",
         max_per_person: float | None = None,
         one_per_pair: bool = False,
+        clip: float | None = None,
     ) -> None:
         values = {
             "epsilon": _checked_epsilon(epsilon),
@@ -69,7 +80,8 @@ class Privacy:
             "neighbours": parse(Neighbours, "neighbours", neighbours),
             "design": parse(Design, "design", design),
             "max_per_person": _checked_limit(max_per_person),
-            "one_per_pair": one_per_pair,
+            "one_per_pair": bool(one_per_pair),
+            "clip": _checked_clip(clip),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -81,23 +93,45 @@ class Privacy:
                 f"neighbours={self.neighbours} does not go with design={self.design}: a public design is "
                 "protected with neighbours=outcome, and only that; say both or neither"
             )
-        if self.unit is Unit.PERSON and self.max_per_person is None:
+        if self.unit is Unit.PERSON:
+            self._check_person()
+        else:
+            self._check_comparison()
+        if self.clip is not None and self.delta == 0:
+            raise PrivacyError("clip belongs to the Gaussian mechanism, which needs delta > 0 (--delta 1e-6); add it")
+
+    def _check_person(self) -> None:
+        if self.max_per_person is None and self.clip is None and not self.one_per_pair:
             raise PrivacyError(
                 "unit=person needs max_per_person (--max-per-person), the total weight one person's votes may have, "
-                "for instance the number of questions each person was asked"
+                "for instance the number of questions each person was asked; or one_per_pair (--one-per-pair) if "
+                "nobody is asked the same pair twice"
             )
-        if self.unit is Unit.COMPARISON and self.max_per_person is not None:
+
+    def _check_comparison(self) -> None:
+        if self.max_per_person is not None and self.neighbours is not Neighbours.ADD_REMOVE:
             raise PrivacyError(
-                "max_per_person has no meaning for unit=comparison, where each vote stands alone; "
-                "leave it out, or protect people with unit=person"
+                f"max_per_person has no meaning for unit=comparison with neighbours={self.neighbours}, where each "
+                "vote stands alone; leave it out, or protect people with unit=person"
             )
-        if self.one_per_pair:
-            raise PrivacyError("one_per_pair is not available in this version; leave it out")
+        if self.one_per_pair or self.clip is not None:
+            raise PrivacyError(
+                "one_per_pair and clip bound what one person contributes and have no meaning for unit=comparison; "
+                "leave them out, or protect people with unit=person"
+            )
 
     @property
     def limit(self) -> int:
         """L: the largest total weight of one unit, in votes."""
-        return 1 if self.max_per_person is None else self.max_per_person
+        if self.unit is Unit.COMPARISON:
+            return 1
+        if self.max_per_person is None:
+            raise PrivacyError("max_per_person (--max-per-person) is needed here: a clip bounds Gaussian noise only")
+        return self.max_per_person
+
+    def changed(self, **values: object) -> Privacy:
+        """The same promise but for these values."""
+        return Privacy(**(asdict(self) | values))
 
     @property
     def votes_are_public(self) -> bool:
@@ -109,14 +143,29 @@ class Privacy:
     @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
-        return (
-            f"{_SUBJECT[self.unit]}: {self._hypothesis()}, any given result would have been at most "
-            f"{_factor(self.epsilon)} times as likely, or as unlikely, to come out."
-        )
+        factor = _factor(self.epsilon)
+        if self.delta == 0:
+            conclusion = (
+                f"any given result would have been at most {factor} times as likely, or as unlikely, to come out"
+            )
+        else:
+            conclusion = (
+                f"the chance of any given kind of result would have been at most {factor} times as large, or as "
+                f"small, give or take {plain_number(self.delta)}"
+            )
+        return f"{_SUBJECT[self.unit]}: {self._hypothesis()}, {conclusion}."
 
     def _hypothesis(self) -> str:
-        weight = "" if self.max_per_person is None else f" (counted with a total weight of at most {self.limit})"
-        return _HYPOTHESIS[self.unit, self.neighbours].format(weight=weight)
+        return _HYPOTHESIS[self.unit, self.neighbours].format(weight=self._weight())
+
+    def _weight(self) -> str:
+        """How a person's votes are bounded, in brackets."""
+        if self.clip is not None:
+            return f" (whose votes move the counts by a Euclidean distance of at most {plain_number(self.clip)})"
+        if self.max_per_person is not None and self.unit is Unit.PERSON:
+            each = ", one answer per pair" if self.one_per_pair else ""
+            return f" (counted with a total weight of at most {self.limit}{each})"
+        return " (one answer per pair)" if self.one_per_pair else ""
 
 
 _SUBJECT = {
@@ -161,9 +210,20 @@ def _checked_epsilon(epsilon: float) -> float:
 
 
 def _checked_delta(delta: float) -> float:
-    if delta != 0:
-        raise PrivacyError(f"delta must be 0, got delta={delta}: Laplace noise keeps the stronger promise with delta=0")
-    return 0.0
+    if not (isinstance(delta, int | float) and 0 <= delta <= LARGEST_DELTA):
+        raise PrivacyError(
+            f"delta must be 0, or a small number such as 1e-6, far below one over the number of people and at most "
+            f"{LARGEST_DELTA}; got delta={delta!r}"
+        )
+    return float(delta)
+
+
+def _checked_clip(clip: float | None) -> float | None:
+    if clip is None:
+        return None
+    if not (isinstance(clip, int | float) and 0 < clip <= LARGEST_CLIP) or isinstance(clip, bool):
+        raise PrivacyError(f"clip must be a number > 0 and at most 2^20, such as 5; got clip={clip!r}")
+    return float(clip)
 
 
 def _checked_limit(limit: float | None) -> int | None:
