@@ -83,7 +83,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     while high - low > 2.0**-50 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if delta_of(rho, middle) <= delta else (middle, high)
-    return high
+    return high * SLACK
 
 
 def rho_for(epsilon: float, delta: float) -> float:
@@ -97,7 +97,7 @@ def rho_for(epsilon: float, delta: float) -> float:
     while high - low > 2.0**-50 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if delta_of(middle, epsilon) <= delta else (low, middle)
-    return low
+    return low / SLACK
 
 
 def _minimum(f: Callable[[float], float], low: float, high: float) -> float:
