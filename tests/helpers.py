@@ -42,7 +42,8 @@ PRIVACIES = [
 
 
 def privacy_id(privacy: Privacy) -> str:
-    return f"{privacy.unit}-{privacy.neighbours}-{privacy.design}"
+    bound = "-one-per-pair" if privacy.one_per_pair else "-clip" if privacy.clip else ""
+    return f"{privacy.unit}-{privacy.neighbours}-{privacy.design}{bound}"
 
 
 def vote_lists(max_size: int = 30) -> st.SearchStrategy[list[Vote]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import secrets
 from fractions import Fraction
 
 import pytest
-from flint import arb
+from flint import arb, ctx
 
 from quietrank.noise import exact
 
@@ -19,7 +20,7 @@ class Bits:
 
     def randbits(self, bits: int) -> int:
         scaled = self.value * 2**bits
-        digits = scaled.numerator // scaled.denominator
+        digits = int(scaled)
         self.value = scaled - digits
         return digits
 
@@ -31,7 +32,7 @@ def test_any_number_of_first_bits_gives_the_same_result(
 ) -> None:
     """−10⁶·log u rounded to a whole number, whether one bit is known at first or many."""
     monkeypatch.setattr(exact, "FIRST_BITS", bits)
-    monkeypatch.setattr(exact.secrets, "randbits", Bits(u).randbits)
+    monkeypatch.setattr(secrets, "randbits", Bits(u).randbits)
     found = exact.rounded(lambda uniforms: [-1_000_000 * uniforms[0].log()], 1)
     assert found == [round(-1_000_000 * math.log(u))]
 
@@ -40,7 +41,7 @@ def test_a_value_next_to_a_rounding_border_takes_more_bits(monkeypatch: pytest.M
     """u = 1/2 + 2^-500: a thousand bits settle 2u rounded as 1 and not 2; a double would not know."""
     for sign, expected in ((1, 2), (-1, 1)):
         u = Fraction(3, 4) + sign * Fraction(1, 2**500)
-        monkeypatch.setattr(exact.secrets, "randbits", Bits(u).randbits)
+        monkeypatch.setattr(secrets, "randbits", Bits(u).randbits)
         assert exact.rounded(lambda uniforms: [2 * uniforms[0]], 1) == [expected]
 
 
@@ -52,9 +53,9 @@ def test_an_open_value_is_not_guessed() -> None:
 
 def test_the_precision_of_others_is_left_alone() -> None:
     """arb's precision is global; it comes back as it was."""
-    before = exact.ctx.prec
+    before = ctx.prec
     exact.rounded(lambda uniforms: [exact.exponential_sum(uniforms)], 3)
-    assert exact.ctx.prec == before
+    assert ctx.prec == before
 
 
 def test_rationals_enter_exactly() -> None:
