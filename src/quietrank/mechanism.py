@@ -40,8 +40,9 @@ def add_noise(
             f"noise of scale {scale} does not keep epsilon={privacy.epsilon} at sensitivity {reach.l1_steps}; "
             "nothing was released"
         )
+    entry = None
     if ledger is not None:
-        ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), f"laplace noise on {statistic}"))
+        entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), f"laplace noise on {statistic}"))
     step = float(reach.step)
     return NoisyTally(
         items=tally.items,
@@ -56,6 +57,7 @@ def add_noise(
         public_total=_public_total(tally, privacy),
         public_pairs=pairs,
         rows_skipped=rows_skipped,
+        ledger_entry=entry,
     )
 
 

@@ -68,7 +68,8 @@ def rank(
     tally = tally_pairs(votes, privacy) if needs_pairs(ranked_by, privacy) else tally_votes(votes, privacy)
     statistic = statistic_for(ranked_by, privacy)
     noisy = mechanisms.add_noise(tally, privacy, statistic, ledger=ledger, rows_skipped=votes.skip_invalid)
-    return make_release(noisy.items, privacy, _laplace_record(noisy), estimate(noisy, ranked_by, gamma))
+    scored = estimate(noisy, ranked_by, gamma)
+    return make_release(noisy.items, privacy, _laplace_record(noisy), scored, noisy.ledger_entry)
 
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
@@ -127,4 +128,5 @@ def _release_perturbed(found: PerturbedScores) -> Release:
     }
     made = assumptions(found.items, found.privacy, Method.BRADLEY_TERRY, found.rows_skipped, actual_pairs=True)
     scored = Estimate(Method.BRADLEY_TERRY, found.scores, None, None, made, plan.gamma)
-    return make_release(found.items, found.privacy, Mechanism("perturbed-mle", tuple(figures.items())), scored)
+    record = Mechanism("perturbed-mle", tuple(figures.items()))
+    return make_release(found.items, found.privacy, record, scored, found.ledger_entry)
