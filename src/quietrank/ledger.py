@@ -451,8 +451,8 @@ def _explained(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
         reason = _REASONS.get((code or 0) & 0xFF, f"cannot be used ({error}); check the file")
-        raise LedgerError(f"the ledger {path} {reason}") from None
+        raise LedgerError(f"the file {path} {reason}") from None
     except OSError as error:
         if error.errno == errno.EEXIST:
             raise LedgerError(f"{path} exists already and is not overwritten; choose another name") from None
-        raise LedgerError(f"the ledger {path} cannot be used: {error.strerror}; choose another place") from None
+        raise LedgerError(f"the file {path} cannot be used: {error.strerror}; choose another place") from None

@@ -168,8 +168,10 @@ def _table(entries: list[Entry]) -> Table:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD)
-    for name in COLUMNS:
-        table.add_column(name, justify="right" if name == "remaining" else "left", overflow="fold")
+    for name in ("", "when", "what", "unit", "promise", "cost", "remaining"):
+        table.add_column(name, justify="right" if name in ("", "remaining") else "left", overflow="fold")
     for entry in entries:
-        table.add_row(*map(Text, _cells(entry)))
+        id_, when, what, unit, neighbours, *sums = _cells(entry)
+        number, minute = id_.partition("-")[0], when[:16].replace("T", " ")
+        table.add_row(*map(Text, (number, minute, what, f"{unit}, {neighbours}", *sums)))
     return table
