@@ -452,6 +452,8 @@ def _explained(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", None)
         reason = _REASONS.get((code or 0) & 0xFF, f"cannot be used ({error}); check the file")
         raise LedgerError(f"the file {path} {reason}") from None
+    except UnicodeDecodeError:  # damage can reach SQLite's own messages
+        raise LedgerError(f"the file {path} {_REASONS[sqlite3.SQLITE_CORRUPT]}") from None
     except OSError as error:
         if error.errno == errno.EEXIST:
             raise LedgerError(f"{path} exists already and is not overwritten; choose another name") from None
