@@ -64,15 +64,15 @@ class Doomed:
 
 def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, began: Path | None = None) -> int:
     """One release as `quietrank rank --ledger … --out …` makes it, noting each draw of noise."""
-    draw, doomed = noise.add_laplace, Doomed(folder / "ledger", steps, began)
+    draw, doomed = noise.KNormNoise.add, Doomed(folder / "ledger", steps, began)
     doomed.later = mutant == "debit-after-draw"
 
-    def noted(values: Any, scale: float) -> Any:
+    def noted(self: noise.KNormNoise, values: Any) -> Any:
         with open(folder / "draws", "ab", buffering=0) as stream:
             stream.write(b".")
-        return draw(values, scale)
+        return draw(self, values)
 
-    noise.add_laplace = noted
+    noise.KNormNoise.add = noted  # type: ignore[method-assign]
     try:
         release = pipeline.rank(votes, PRIVACY, ledger=doomed)
         if mutant == "debit-after-draw":
@@ -83,7 +83,7 @@ def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, beg
             release.to_json(folder / f"{release.ledger_entry}.json")
     finally:
         sys.setprofile(None)
-        noise.add_laplace = draw
+        noise.KNormNoise.add = draw  # type: ignore[method-assign]
     return doomed.steps or 0
 
 

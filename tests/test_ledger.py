@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank import ledger as ledgers
+from quietrank import noise
 from quietrank.accounting import Charge, Cost, rho_for
 from quietrank.errors import BudgetError, LedgerError, PrivacyError
 from quietrank.ledger import BudgetLedger
-from quietrank.pipeline import MechanismName
+from quietrank.tally import tally_votes
 from tests.helpers import from_arrow, write_csv
 from tests.test_cli import GOOD, Run, run  # noqa: F401
 
@@ -123,7 +124,7 @@ def test_releases_without_rho_draw_on_their_own_share(path: Path) -> None:
 # ---- releases --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", [MechanismName.LAPLACE, MechanismName.PERTURBED_MLE])
+@pytest.mark.parametrize("mechanism", ["laplace", "perturbed-mle"])
 def test_a_release_carries_the_entry_that_paid_for_it(path: Path, tmp_path: Path, mechanism: str) -> None:
     """Also through JSON; and a second one that is not covered does not exist."""
     ledger, privacy = new(path), qr.Privacy(0.6, "comparison")
@@ -137,6 +138,25 @@ def test_a_release_carries_the_entry_that_paid_for_it(path: Path, tmp_path: Path
     assert qr.rank(from_arrow(VOTES), privacy, mechanism=mechanism).ledger_entry is None
 
 
+def test_gaussian_releases_are_paid_in_rho(path: Path) -> None:
+    """Nine Gaussian releases at ε = 0.3 fit into ε = 1, where plain sums allow three."""
+    ledger, privacy = new(path, 1.0, 1e-6), qr.Privacy(0.3, "comparison", 1e-6)
+    for _ in range(9):
+        qr.rank(from_arrow(VOTES), privacy, mechanism="gaussian", ledger=ledger)
+    with pytest.raises(BudgetError) as told:
+        qr.rank(from_arrow(VOTES), privacy.changed(epsilon=0.9), mechanism="gaussian", ledger=ledger)
+    qr.rank(from_arrow(VOTES), privacy.changed(epsilon=told.value.largest), mechanism="gaussian", ledger=ledger)
+    assert ledger.spent <= 1
+
+
+@pytest.mark.xfail(reason="bounding.py does not yet keep at most L votes per person for unit=comparison")
+def test_a_comparison_release_that_a_person_ledger_accepts_keeps_its_limit(path: Path) -> None:
+    """The conversion kε rests on max_per_person being enforced: take this marker away once it is."""
+    privacy = qr.Privacy(0.1, "comparison", neighbours="add-remove", max_per_person=2)
+    tally = tally_votes(from_arrow([("p1", "A1", "ç", "a")] * 5), privacy)
+    assert tally.total * tally.step <= 2
+
+
 def test_a_release_that_fails_after_its_debit_stays_paid(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No refund: noise may have been drawn."""
     ledger = new(path)
@@ -144,7 +164,7 @@ def test_a_release_that_fails_after_its_debit_stays_paid(path: Path, monkeypatch
     def fail(*_: object) -> None:
         raise RuntimeError("out of entropy")
 
-    monkeypatch.setattr(qr.pipeline.mechanisms.noise, "add_laplace", fail)  # type: ignore[attr-defined]
+    monkeypatch.setattr(noise.KNormNoise, "add", fail)
     with pytest.raises(RuntimeError):
         qr.rank(from_arrow(VOTES), qr.Privacy(0.6, "comparison"), ledger=ledger)
     assert len(ledger.entries()) == 1

@@ -34,7 +34,7 @@ def fault(work: str, *words: object) -> dict[str, Any]:
 
 def sound(found: dict[str, Any]) -> bool:
     """Every draw of noise was paid for before, and every release names its entry."""
-    return found["draws"] <= found["entries"] and found["unpaid"] == 0
+    return bool(found["draws"] <= found["entries"] and found["unpaid"] == 0)
 
 
 def kill_releases(folder: Path, rounds: int, seed: int) -> None:

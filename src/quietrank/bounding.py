@@ -1,32 +1,197 @@
-"""Rows of votes in, the same rows with an integer weight out, so that no person weighs more than L.
+"""Rows of votes in, the same rows with an integer weight out, so that no person contributes more than was promised.
 
-Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋) units of 2^-20: every vote counts, nothing is drawn at
-random, and c such weights never add up to more than L·2^20. A vote of no known person weighs NULL.
+Weights are counted in units of 2^-20; every vote counts, nothing is drawn at random, and a person's weights depend
+on that person's votes alone. A vote of no known person, or on a pair that may not be asked, weighs NULL. Three ways:
+
+- total weight at most L: each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋);
+- one answer per pair: the c votes of a person on one pair share the weight of one answer, ⌊w/c⌋ each, with
+  w = min(2^20, ⌊L·2^20/k⌋) for a person who answered k pairs;
+- clipped: all votes of a person weigh W, the largest whole number of units at which the Euclidean norm of what
+  they add to the statistic is at most C; checked in integers.
 """
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from quietrank import check
+from quietrank.errors import VotesError
+from quietrank.items import Items
 from quietrank.privacy import Privacy, Unit
-from quietrank.sensitivity import vote_weight
+from quietrank.sensitivity import PERSON_GRID, Clip, Statistic
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+ANSWER_GRID = 2**10
+"""Where answers are averaged and then clipped, an answer weighs this many parts and the clipping factor the rest."""
 
-def weigh(rows: ir.Table, privacy: Privacy) -> ir.Table:
+EXACT_DECIMALS = ("duckdb", "postgres", "pyspark")
+"""Engines whose decimal(38, 0) is exact, which clipping needs."""
+
+
+def weigh(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip | None = None) -> ir.Table:
     """The columns a, b, y (if any) and `weight`: 1 when votes stand alone, bounded when people are protected."""
     import ibis
 
-    if privacy.unit is Unit.COMPARISON:
-        return rows.mutate(weight=ibis.literal(1, type="int64"))
-    people = rows.group_by("person").agg(votes=rows.count())
-    # Integer division here is FLOOR(a / b) in double precision, which is exact below 2^53; L·2^20 is (privacy.py).
-    full = vote_weight(privacy)
-    share = (ibis.literal(privacy.limit * full, type="int64") // people.votes).cast("int64")
-    named = people.person.nullif("")
-    weights = people.select(who=named, weight=ibis.least(share, ibis.literal(full, type="int64")))
-    # A select, and not a drop, lets Ibis name this query once, so that it is run once.
     columns = [name for name in ("a", "b", "y") if name in rows.columns]
-    return rows.left_join(weights, rows.person == weights.who).select(*columns, "weight")
+    if items.pairs is not None:
+        rows = _only_askable(rows, items)
+    if privacy.unit is Unit.COMPARISON:
+        return rows.mutate(weight=_where_askable(rows, ibis.literal(1, type="int64"))).select(*columns, "weight")
+    if clip is not None:
+        weighed = _clipped(rows, privacy, items, clip)
+    elif privacy.one_per_pair:
+        weighed = _averaged(rows, items, PERSON_GRID, privacy.limit)
+    else:
+        weighed = _scaled_down(rows, privacy.limit)
+    return weighed.mutate(weight=_where_askable(weighed, weighed.weight)).select(*columns, "weight")
+
+
+def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
+    """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
+    people = rows.group_by("person").agg(votes=rows.count())
+    weights = people.select(who=people.person.nullif(""), weight=_share(limit, people.votes))
+    # A select, and not a drop, lets Ibis name this query once, so that it is run once.
+    return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
+
+
+def _averaged(rows: ir.Table, items: Items, grid: int, limit: int | None) -> ir.Table:
+    """The votes of a person on one pair share the weight of one answer, in units of 1/grid."""
+    import ibis
+
+    indexed = _paired(rows, items)
+    asked = indexed.group_by("person", "low", "high").agg(votes=indexed.count())
+    answer: ir.Value = ibis.literal(grid, type="int64")
+    if limit is not None:
+        people = asked.group_by("person").agg(pairs=asked.count())
+        kept = people.select(who=people.person, answer=_share(limit, people.pairs))
+        asked = asked.left_join(kept, [("person", "who")]).select("person", "low", "high", "votes", "answer")
+        answer = asked.answer
+    shares = asked.select(
+        who=asked.person.nullif(""), first=asked.low, second=asked.high, weight=_quotient(answer, asked.votes)
+    )
+    keys = [("person", "who"), ("low", "first"), ("high", "second")]
+    return indexed.left_join(shares, keys).select(*rows.columns, "weight")
+
+
+def _clipped(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip) -> ir.Table:
+    """Every vote of a person weighs W, times its share of an answer where answers are averaged."""
+    import ibis
+
+    engine = rows.get_backend().name
+    if engine not in EXACT_DECIMALS:
+        raise VotesError(
+            f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
+            "a file or a data frame, or use mechanism=laplace"
+        )
+    grid = ANSWER_GRID if privacy.one_per_pair else 1
+    if privacy.one_per_pair:
+        parted = _averaged(rows, items, grid, None).mutate(part=ibis._.weight).drop("weight")
+    else:
+        parted = rows.mutate(part=ibis.literal(1, type="int64"))
+    factors = _clipping_factors(parted, clip, PERSON_GRID // grid)
+    joined = parted.left_join(factors, [("person", "who")])
+    return joined.select(*rows.columns, weight=joined.part * joined.factor)
+
+
+def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
+    """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
+    import ibis
+
+    # (s, αT) is taken 1/α times as large, so that S is a whole number.
+    finer = int(1 / clip.total_share) if clip.statistic is Statistic.NET_WINS_AND_TOTAL else 1
+    bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
+    people = _squared_norms(rows, clip, finer)
+    root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
+    near = people.mutate(guess=ibis.least(root, ibis.literal(float(most))).floor().cast("int64"))
+
+    def allowed(factor: ir.Value) -> ir.Value:
+        # Where the square is beyond the bound the factor is 0, and the product would not fit.
+        wide = factor.cast("decimal(38, 0)")
+        return (near.square <= _whole(bound)) & (wide * wide * near.square <= _whole(bound)) & (factor <= most)
+
+    factor = ibis.cases(
+        (near.square == 0, ibis.literal(most, type="int64")),
+        (near.square > _whole(bound), ibis.literal(0, type="int64")),
+        (allowed(near.guess + 1), near.guess + 1),
+        (allowed(near.guess), near.guess),
+        (allowed(near.guess - 1), near.guess - 1),
+        else_=ibis.literal(0, type="int64"),
+    )
+    return near.select(who=near.person.nullif(""), factor=factor)
+
+
+def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
+    """Per person the square of the norm of twice the contribution, in answer parts; exact decimals throughout."""
+    y = rows.y if "y" in rows.columns else 2
+    a = rows.select("person", item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
+    b = rows.select("person", item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
+    sides = a.union(b)
+    sums = sides.group_by("person", "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
+    # In half votes: won − lost and won + lost are even.
+    won, lost = sums.won.cast("decimal(38, 0)"), sums.lost.cast("decimal(38, 0)")
+    net, met = _halved(sums.won - sums.lost), _halved(sums.won + sums.lost)
+    if clip.by_design:
+        square = met * met
+    else:
+        square = {
+            Statistic.NET_WINS: net * net,
+            Statistic.NET_WINS_AND_TOTAL: net * net,
+            Statistic.WINS: won * won,
+            Statistic.WINS_AND_LOSSES: won * won + lost * lost,
+        }[clip.statistic]
+    each = sums.mutate(square=square.cast("decimal(38, 0)"), met=met)
+    people = each.group_by("person").agg(square=each.square.sum(), met=each.met.sum())
+    if clip.statistic is Statistic.NET_WINS_AND_TOTAL:
+        # Every vote is met from both sides: the sum of exposures is twice the total, which is what is needed.
+        total = people.met.cast("decimal(38, 0)")
+        scaled = people.square.cast("decimal(38, 0)") * _whole(finer**2)
+        return people.select("person", square=(scaled + total * total).cast("decimal(38, 0)"))
+    return people.select("person", square=people.square.cast("decimal(38, 0)"))
+
+
+def _halved(even: ir.Value) -> ir.Value:
+    return (even.cast("int64") // 2).cast("int64").cast("decimal(38, 0)")
+
+
+def _whole(number: int) -> ir.Value:
+    import ibis
+
+    return ibis.literal(Decimal(number), type="decimal(38, 0)")
+
+
+def _share(limit: int, number: ir.Value) -> ir.Value:
+    """min(2^20, ⌊L·2^20/number⌋)"""
+    import ibis
+
+    share = _quotient(ibis.literal(limit * PERSON_GRID, type="int64"), number)
+    return ibis.least(share, ibis.literal(PERSON_GRID, type="int64"))
+
+
+def _quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
+    # Integer division here is FLOOR(a / b) in double precision, which is exact below 2^53; L·2^20 is (privacy.py).
+    return (dividend // divisor).cast("int64")
+
+
+def _paired(rows: ir.Table, items: Items) -> ir.Table:
+    """The rows with `low` and `high`, the places of their two items: ordered by the list, not by a collation."""
+    import ibis
+
+    indexed = check.with_indices(rows, check.items_table(items))
+    low, high = ibis.least(indexed.index_a, indexed.index_b), ibis.greatest(indexed.index_a, indexed.index_b)
+    # A view ends the chain of joins: a further join would else be merged into it and its keys be mixed up.
+    return indexed.select(*rows.columns, low=low, high=high).view()
+
+
+def _only_askable(rows: ir.Table, items: Items) -> ir.Table:
+    indexed = check.with_indices(rows, check.items_table(items))
+    return check.with_askable(indexed, items).select(*rows.columns, "askable")
+
+
+def _where_askable(rows: ir.Table, weight: ir.Value) -> ir.Value:
+    import ibis
+
+    return ibis.ifelse(rows.askable, weight, None) if "askable" in rows.columns else weight

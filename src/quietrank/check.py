@@ -25,6 +25,7 @@ FLAWS = {
     "missing item": "an item's cell is empty",
     "undeclared item": "an item is not on the declared list",
     "item against itself": "an item is compared with itself",
+    "pair not askable": "a pair is not on the declared list of askable pairs",
     "missing person": "no person is named",
     "unknown outcome": (
         "the outcome cannot be read (known are a, b and tie, their common names, the names of the columns and of the "
@@ -66,6 +67,22 @@ def with_indices(table: ir.Table, items: ir.Table) -> ir.Table:
     second = items.view().select(name_b="name", index_b="index")
     table = table.left_join(first, table.a == first.name_a)
     return table.left_join(second, table.b == second.name_b)
+
+
+def with_askable(indexed: ir.Table, items: Items) -> ir.Table:
+    """The table, which has index_a and index_b, with a column `askable`: whether the pair may be asked, or NULL."""
+    import ibis
+    import pyarrow as pa
+
+    if items.pairs is None:
+        return indexed.mutate(askable=ibis.literal(True))
+    low, high = zip(*items.pairs, strict=True)
+    listed = ibis.memtable(pa.table({"low": pa.array(low, pa.int64()), "high": pa.array(high, pa.int64())}))
+    ordered = indexed.mutate(
+        pair_low=ibis.least(indexed.index_a, indexed.index_b), pair_high=ibis.greatest(indexed.index_a, indexed.index_b)
+    )
+    joined = ordered.left_join(listed, [("pair_low", "low"), ("pair_high", "high")])
+    return joined.select(*indexed.columns, askable=joined.low.notnull())
 
 
 def require_exact_text(votes: Votes) -> None:
@@ -177,11 +194,15 @@ def _judged(votes: Votes, *, people: bool, numbered: bool = False) -> ir.Table:
     import ibis
 
     rows = with_indices(votes.rows(numbered=numbered), items_table(votes.items))
+    if votes.items.pairs is not None:
+        rows = with_askable(rows, votes.items)
     flaws = [
         (_empty(rows.a) | _empty(rows.b), "missing item"),
         (rows.index_a.isnull() | rows.index_b.isnull(), "undeclared item"),
         (rows.a == rows.b, "item against itself"),
     ]
+    if votes.items.pairs is not None:
+        flaws.append((~rows.askable, "pair not askable"))
     if people:
         flaws.append((_empty(rows.person), "missing person"))
     # Last, so that it stands only for rows that are otherwise sound: under `outcome` those are kept as ties.

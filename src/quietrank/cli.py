@@ -63,17 +63,19 @@ class VotesOptions:
     path: Path
     items: str | None
     items_from_votes: bool
+    pairs: Path | None
     delimiter: str | None
-    columns: dict[str, str | None]
+    columns: dict[str, Any]
 
     def read(self, *, items_from_votes: bool = False, skip_invalid: bool = False) -> Votes:
-        from quietrank.items import parse_items
+        from quietrank.items import parse_items, read_pairs
         from quietrank.votes import read_votes
 
         return read_votes(
             self.path,
             None if self.items is None else parse_items(self.items),
             items_from_votes=self.items_from_votes or (items_from_votes and self.items is None),
+            pairs=None if self.pairs is None else read_pairs(self.pairs),
             skip_invalid=skip_invalid,
             delimiter=self.delimiter,
             **self.columns,
@@ -94,6 +96,10 @@ def _votes_options(
             "--items-from-votes", help="Take the items from the votes; only if who is on the list is no secret."
         ),
     ] = False,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="The pairs people may be asked about, two items per line; all without it.", metavar="FILE"),
+    ] = None,
     winner: Annotated[str | None, typer.Option(help="Column of the preferred item.", metavar="COLUMN")] = None,
     loser: Annotated[str | None, typer.Option(help="Column of the other item.", metavar="COLUMN")] = None,
     tie: Annotated[
@@ -108,7 +114,7 @@ def _votes_options(
     columns = {
         "winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome, "person": person
     }  # fmt: skip
-    return VotesOptions(votes, items, items_from_votes, delimiter, columns)
+    return VotesOptions(votes, items, items_from_votes, pairs, delimiter, columns)
 
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
@@ -146,10 +152,20 @@ def rank(
         float | None,
         typer.Option(help="L: a person with more votes has them scaled down to this many in all.", metavar="L"),
     ] = None,
+    one_per_pair: Annotated[
+        bool,
+        typer.Option("--one-per-pair", help="What a person said of one pair is averaged into one answer: less noise."),
+    ] = False,
     neighbours: Annotated[str, typer.Option(help="replace, add-remove or outcome.")] = "replace",
     design: Annotated[str, typer.Option(help="private, uniform or public.")] = "private",
-    delta: Annotated[float, typer.Option(help="0: Laplace noise keeps the stronger promise.")] = 0.0,
-    mechanism: Annotated[str, typer.Option(help="auto, laplace or perturbed-mle.")] = "auto",
+    delta: Annotated[
+        float, typer.Option(help="Above 0, such as 1e-6, it allows Gaussian noise: better for many votes per person.")
+    ] = 0.0,
+    clip: Annotated[
+        float | None,
+        typer.Option(help="C, for Gaussian noise: the most a person may move the counts, as a Euclidean norm."),
+    ] = None,
+    mechanism: Annotated[str, typer.Option(help="auto, laplace, zonotope, gaussian or perturbed-mle.")] = "auto",
     method: Annotated[str, typer.Option(help="auto, net-wins, wins, win-rate or bradley-terry.")] = "auto",
     gamma: Annotated[str, typer.Option(help="Ridge of Bradley-Terry scores: a number, or auto.")] = "auto",
     comparisons_per_item: Annotated[
@@ -172,7 +188,16 @@ def rank(
     """
     from quietrank import pipeline
 
-    privacy = _privacy(unit, epsilon, delta, neighbours, design, max_per_person)
+    privacy = _privacy(
+        unit,
+        epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        design=design,
+        max_per_person=max_per_person,
+        one_per_pair=one_per_pair,
+        clip=clip,
+    )
     ridge = _gamma(gamma)
     _check_writable(out, source.path)
     budget = None if ledger is None else open_ledger(ledger)  # refused before the votes are read
@@ -311,21 +336,14 @@ def _options(
 # ---- from words to values, and from values to the screen -------------------------------------------------------
 
 
-def _privacy(
-    unit: str | None,
-    epsilon: float | None,
-    delta: float,
-    neighbours: str,
-    design: str,
-    max_per_person: float | None,
-) -> Privacy:
+def _privacy(unit: str | None, epsilon: float | None, **options: Any) -> Privacy:
     from quietrank.privacy import Privacy
 
     if unit is None:
         raise UsageError("say what is protected: --unit comparison (each vote) or --unit person (all their votes)")
     if epsilon is None:
         raise UsageError("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
-    return Privacy(epsilon, unit, delta, neighbours, design, max_per_person)
+    return Privacy(epsilon, unit, **options)
 
 
 def _gamma(word: str) -> Any:

@@ -17,5 +17,5 @@ def demo_votes() -> Votes:
 
 
 def demo_privacy(epsilon: float) -> Privacy:
-    """Every student was asked all 15 pairs: a student weighs at most 15 votes, and no pair was asked more often."""
-    return Privacy(epsilon, unit="person", max_per_person=15, design="uniform")
+    """Every student was asked all 15 pairs, each once."""
+    return Privacy(epsilon, unit="person", one_per_pair=True, design="uniform")

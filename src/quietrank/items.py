@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quietrank.errors import VotesError
+from quietrank.graphs import Graph, complete, from_pairs
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,8 @@ class Items:
     names: tuple[str, ...]
     from_votes: bool = False
     """Whether the list was read off the votes, which treats being on it as public."""
+    pairs: tuple[tuple[int, int], ...] | None = None
+    """The askable pairs, as places on the list, i < j; None: all pairs."""
 
     def __post_init__(self) -> None:
         if any(not name.strip() for name in self.names):
@@ -29,6 +33,16 @@ class Items:
         if len(self.names) < 2:
             raise VotesError(f"a ranking needs at least two items, got {len(self.names)}; declare more items")
 
+    @property
+    def graph(self) -> Graph:
+        """The graph of askable pairs."""
+        return complete(len(self.names)) if self.pairs is None else Graph(len(self.names), self.pairs)
+
+    @property
+    def askable(self) -> int:
+        """The number of askable pairs."""
+        return len(self.names) * (len(self.names) - 1) // 2 if self.pairs is None else len(self.pairs)
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -38,6 +52,8 @@ class Items:
 
 def declare(names: Iterable[object]) -> Items:
     """Items from names given in Python; numbers become text, as they do in a file."""
+    if isinstance(names, Items):
+        return names
     if isinstance(names, str):
         raise VotesError(f"items must be a list of names, such as ['tea', 'coffee']; got the text {names!r}")
     return Items(tuple(str(name) for name in names))
@@ -69,3 +85,34 @@ def _read_items(path: Path) -> Items:
             f"there is no file {path}; give a file with one item per line, or the items parted by commas"
         ) from None
     return Items(tuple(line for line in lines if line.strip()))
+
+
+def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:
+    """The items with a public list of the pairs that people may be asked about."""
+    place = {name: index for index, name in enumerate(items.names)}
+    found = []
+    for first, second in pairs:
+        unknown = [str(name) for name in (first, second) if str(name) not in place]
+        if unknown:
+            raise VotesError(f"the pair {first!r}, {second!r} has an item that is not declared: {unknown[0]!r}")
+        if str(first) == str(second):
+            raise VotesError(f"the list of pairs has {first!r} against itself; take it out")
+        found.append((place[str(first)], place[str(second)]))
+    if not found:
+        raise VotesError("the list of askable pairs is empty; give one pair per line, parted by a comma")
+    return replace(items, pairs=from_pairs(len(items), found).edges)
+
+
+def read_pairs(path: Path) -> list[tuple[str, str]]:
+    """Askable pairs from a CSV file without a header: two items per line."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(stream) if row]
+    except UnicodeDecodeError:
+        raise VotesError(f"{path} is not UTF-8 text; save the list of pairs as UTF-8") from None
+    except OSError:
+        raise VotesError(f"there is no file {path}; give a file with one pair per line, parted by a comma") from None
+    for number, row in enumerate(rows, 1):
+        if len(row) != 2:
+            raise VotesError(f"line {number} of {path} has {len(row)} cells; give two items per line, no header")
+    return [(first, second) for first, second in rows]

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.items import Items
+from quietrank.laws import Law
 from quietrank.privacy import Design, Privacy
-from quietrank.sensitivity import Statistic, total_share
+from quietrank.sensitivity import Statistic
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -39,12 +40,13 @@ class NoisyTally:
     """the noisy statistic in lattice steps"""
     step: Fraction
     """one lattice step, in votes"""
-    sensitivity: float
-    """L1, in votes"""
-    scale: float
-    """of the Laplace noise on each value, in votes"""
-    noise_sd: float
-    """the standard deviation of that noise, in votes"""
+    total_share: Fraction
+    """α, where the statistic is (s, αT)"""
+    mechanism: str
+    figures: tuple[tuple[str, float | str], ...]
+    """what is public about the noise: sensitivity, scale and the like"""
+    law: Law
+    """how the noise on the values is distributed"""
     public_exposure: Floats | None
     """under a public design, how much weight each item's comparisons have"""
     public_total: float | None
@@ -77,10 +79,9 @@ class NoisyTally:
         return self._votes(self.values[:n])
 
     @property
-    def net_wins_sd(self) -> float:
-        """The standard deviation of the noise on each net win; (w + l)/2 of two independent noises is one/√2."""
-        joint = self.statistic is Statistic.WINS_AND_LOSSES
-        return self.noise_sd / float(np.sqrt(2)) if joint else self.noise_sd
+    def count_sd(self) -> float:
+        """The standard deviation of the noise on what items are ranked by: net wins, or wins."""
+        return self.law.spread.value if self.statistic is Statistic.WINS else self.law.spread.net_wins
 
     @property
     def total(self) -> float | None:
@@ -89,7 +90,7 @@ class NoisyTally:
         if self.public_total is not None:
             return self.public_total
         if self.statistic is Statistic.NET_WINS_AND_TOTAL:
-            return float(self.values[n] * self.step / total_share(self.privacy))
+            return float(self.values[n] * self.step / self.total_share)
         if self.statistic is Statistic.WINS_AND_LOSSES:
             return float(self._votes(self.values).sum()) / 2
         return None

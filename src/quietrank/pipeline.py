@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from typing import Literal
 
-from quietrank import mechanism as mechanisms
 from quietrank.accounting import Ledger
+from quietrank.additive import MechanismName, for_items
+from quietrank.choice import Choice, choose
 from quietrank.errors import PrivacyError, QuietrankError
-from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs, statistic_for
+from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs
+from quietrank.mechanism import add_noise
 from quietrank.noisy import NoisyTally
 from quietrank.nonprivate import NonPrivateFit
 from quietrank.perturbed import PerturbedScores, perturbed_mle
@@ -18,16 +19,6 @@ from quietrank.release import Mechanism, Release, make_release
 from quietrank.tally import tally_pairs, tally_votes
 from quietrank.votes import Votes
 from quietrank.words import parse
-
-
-class MechanismName(StrEnum):
-    """Where the noise goes in."""
-
-    AUTO = "auto"
-    LAPLACE = "laplace"
-    """on the tally; everything after is post-processing"""
-    PERTURBED_MLE = "perturbed-mle"
-    """inside the likelihood"""
 
 
 def rank(
@@ -53,6 +44,7 @@ def rank(
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     asked, ranked_by = parse(MechanismName, "mechanism", mechanism), parse(Method, "method", method)
     _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
+    privacy = for_items(privacy, votes.items)
     if asked is MechanismName.PERTURBED_MLE:
         scores = perturbed_mle(
             tally_pairs(votes, privacy),
@@ -65,11 +57,12 @@ def rank(
             rows_skipped=votes.skip_invalid,
         )
         return _release_perturbed(scores)
-    tally = tally_pairs(votes, privacy) if needs_pairs(ranked_by, privacy) else tally_votes(votes, privacy)
-    statistic = statistic_for(ranked_by, privacy)
-    noisy = mechanisms.add_noise(tally, privacy, statistic, ledger=ledger, rows_skipped=votes.skip_invalid)
+    choice = choose(votes.items, privacy, ranked_by, asked)
+    count = tally_pairs if needs_pairs(ranked_by, privacy) else tally_votes
+    tally = count(votes, choice.noise.privacy, choice.noise.clip)
+    noisy = add_noise(tally, choice.noise, ledger=ledger, rows_skipped=votes.skip_invalid)
     scored = estimate(noisy, ranked_by, gamma)
-    return make_release(noisy.items, privacy, _laplace_record(noisy), scored, noisy.ledger_entry)
+    return make_release(noisy.items, noisy.privacy, _record(noisy, choice), scored, noisy.ledger_entry)
 
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
@@ -104,15 +97,14 @@ def _check_options(
         raise PrivacyError(f"gamma must be a finite number > 0, or auto; got gamma={gamma}")
 
 
-def _laplace_record(noisy: NoisyTally) -> Mechanism:
+def _record(noisy: NoisyTally, choice: Choice) -> Mechanism:
     figures = {
         "statistic": noisy.statistic.value,
-        "sensitivity": noisy.sensitivity,
-        "scale": noisy.scale,
+        **dict(noisy.figures),
         "step": float(noisy.step),
-        "noise_sd": noisy.noise_sd if noisy.net_wins is None else noisy.net_wins_sd,
+        "noise_sd": noisy.count_sd,
     }
-    return Mechanism("laplace", tuple(figures.items()))
+    return Mechanism(noisy.mechanism, tuple(figures.items()), choice.alternatives)
 
 
 def _release_perturbed(found: PerturbedScores) -> Release:

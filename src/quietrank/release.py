@@ -53,13 +53,18 @@ class Mechanism:
 
     name: str
     figures: tuple[tuple[str, Figure], ...]
+    alternatives: tuple[tuple[str, float], ...] = ()
+    """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
 
-    def to_dict(self) -> dict[str, Figure]:
-        return {"name": self.name, **dict(self.figures)}
+    def to_dict(self) -> dict[str, Any]:
+        chosen = {"alternatives": dict(self.alternatives)} if self.alternatives else {}
+        return {"name": self.name, **dict(self.figures), **chosen}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Figure]) -> Mechanism:
-        return cls(str(values["name"]), tuple((name, value) for name, value in values.items() if name != "name"))
+    def from_dict(cls, values: Mapping[str, Any]) -> Mechanism:
+        figures = {name: value for name, value in values.items() if name not in ("name", "alternatives")}
+        alternatives = {name: float(sd) for name, sd in values.get("alternatives", {}).items()}
+        return cls(str(values["name"]), tuple(figures.items()), tuple(alternatives.items()))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,11 @@
 """A `Privacy` and a `Statistic` in, how far one unit can move that statistic out, with its derivation.
 
-This is the only place where sensitivities are derived; docs/proofs/noisy-tally.md proves each entry.
+This is the only place where sensitivities are derived, in three ways to measure: the L1 norm (Laplace noise), the L2
+norm of clipped contributions (Gaussian noise) and the gauge of a zonotope. docs/proofs/noisy-tally.md, gaussian.md
+and zonotope.md prove each entry.
+
+Where votes are split by group, one unit that moves from one group to another leaves one statistic and enters
+another; noise is then calibrated for the worse of the two cases, `replace` in one group or `add-remove` in two.
 """
 
 from __future__ import annotations
@@ -10,10 +15,11 @@ from enum import StrEnum
 from fractions import Fraction
 
 from quietrank.errors import PrivacyError
+from quietrank.graphs import Graph, largest_cut
 from quietrank.privacy import Neighbours, Privacy, Unit
 
 TOTAL_SHARE = Fraction(1, 16)
-"""α: under `add-remove` the total T is released as αT next to the net wins, which costs (1 + α)L.
+"""α: where the total T is not free it is released as αT next to the net wins.
 
 At 1/16 the net wins get 6 % more noise than alone, and T, a sum over all items, still has little."""
 
@@ -27,7 +33,7 @@ class Statistic(StrEnum):
     NET_WINS = "net-wins"
     """s_i = (wins_i − losses_i)/2"""
     NET_WINS_AND_TOTAL = "net-wins-and-total"
-    """(s, T), with T the total weight of all votes; (s, αT) under `add-remove`"""
+    """(s, αT), with T the total weight of all votes; α = 1 where that is free"""
     WINS = "wins"
     """wins_i, a tie counting half"""
     WINS_AND_LOSSES = "wins-and-losses"
@@ -58,38 +64,156 @@ def vote_weight(privacy: Privacy) -> int:
     return 1 if privacy.unit is Unit.COMPARISON else PERSON_GRID
 
 
-def total_share(privacy: Privacy) -> Fraction:
-    """The factor on T in (s, αT): 1 where T is free, α where it is paid for."""
-    return TOTAL_SHARE if privacy.neighbours is Neighbours.ADD_REMOVE else Fraction(1)
+def half_vote(privacy: Privacy) -> Fraction:
+    """The lattice of wins, losses and net wins, in votes: half of the smallest weight."""
+    return Fraction(1, 2 * vote_weight(privacy))
 
 
-def sensitivity(privacy: Privacy, statistic: Statistic) -> Sensitivity:
-    """The L1 sensitivity of `statistic` under `privacy`.
+def total_is_free(privacy: Privacy, groups: bool) -> bool:
+    """Whether (s, T) moves no further than s alone, in the L1 norm."""
+    return privacy.neighbours is Neighbours.REPLACE and not privacy.one_per_pair and not groups
 
-    Each entry below is per unit of weight; a person's votes weigh at most L together, so it is scaled by L.
-    """
-    if (statistic, privacy.neighbours) not in _PER_WEIGHT:
+
+def sensitivity(
+    privacy: Privacy, statistic: Statistic, pairs: Graph | None = None, *, groups: bool = False
+) -> Sensitivity:
+    """The L1 sensitivity of `statistic` under `privacy`; `pairs` are the askable ones, for one answer per pair."""
+    share = Fraction(1)
+    if statistic is Statistic.NET_WINS_AND_TOTAL and not total_is_free(privacy, groups):
+        share = TOTAL_SHARE
+    table = _l1_table(*_limits(privacy, pairs), share)
+    _require_secret(privacy, statistic)
+    l1, derivation = table[statistic, privacy.neighbours]
+    if groups and privacy.neighbours is Neighbours.REPLACE:
+        moved, why = table[statistic, Neighbours.ADD_REMOVE]
+        l1, derivation = max((l1, derivation), (2 * moved, f"out of one group and into another, each {why}"))
+    return Sensitivity(l1=Fraction(l1), step=half_vote(privacy) * share, derivation=derivation)
+
+
+def _require_secret(privacy: Privacy, statistic: Statistic) -> None:
+    """Under a public design exposures and totals are known: there is no sensitivity for buying them."""
+    if privacy.neighbours is Neighbours.OUTCOME and statistic not in (Statistic.NET_WINS, Statistic.WINS):
         raise PrivacyError(f"{statistic} is public in part under neighbours={privacy.neighbours}; release net-wins")
-    factor, derivation = _PER_WEIGHT[statistic, privacy.neighbours]
-    half_vote = Fraction(1, 2 * vote_weight(privacy))
-    fine = total_share(privacy) if statistic is Statistic.NET_WINS_AND_TOTAL else Fraction(1)
-    return Sensitivity(l1=factor * privacy.limit, step=half_vote * fine, derivation=derivation)
 
 
-# One vote of weight 1 on (i, j) adds (y − 1/2)(e_i − e_j) to s: L1 norm at most 1.
-# It adds y·e_i + (1 − y)·e_j to the wins: L1 norm exactly 1; and likewise 1 to the losses.
-_PER_WEIGHT: dict[tuple[Statistic, Neighbours], tuple[Fraction, str]] = {
-    (Statistic.NET_WINS, Neighbours.REPLACE): (Fraction(2), "‖s − s'‖₁ ≤ ‖x‖₁ + ‖x'‖₁ ≤ L + L"),
-    (Statistic.NET_WINS, Neighbours.ADD_REMOVE): (Fraction(1), "‖x‖₁ ≤ L"),
-    (Statistic.NET_WINS, Neighbours.OUTCOME): (Fraction(2), "Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2L"),
-    (Statistic.WINS, Neighbours.REPLACE): (Fraction(2), "‖wins‖₁ = weight ≤ L, once out and once in"),
-    (Statistic.WINS, Neighbours.ADD_REMOVE): (Fraction(1), "‖wins‖₁ = weight ≤ L"),
-    (Statistic.WINS, Neighbours.OUTCOME): (Fraction(2), "Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2L"),
-    (Statistic.NET_WINS_AND_TOTAL, Neighbours.REPLACE): (
-        Fraction(2),
-        "‖x‖₁ + ‖x'‖₁ + |w − w'| ≤ w + w' + |w − w'| = 2·max(w, w') ≤ 2L",
-    ),
-    (Statistic.NET_WINS_AND_TOTAL, Neighbours.ADD_REMOVE): (1 + TOTAL_SHARE, "‖x‖₁ + αw ≤ (1 + α)L"),
-    (Statistic.WINS_AND_LOSSES, Neighbours.REPLACE): (Fraction(4), "2 per vote, once out and once in: 4L"),
-    (Statistic.WINS_AND_LOSSES, Neighbours.ADD_REMOVE): (Fraction(2), "1 win and 1 loss per vote: 2L"),
-}
+def _limits(privacy: Privacy, pairs: Graph | None) -> tuple[int, int, int]:
+    """L, the most weight of a unit; m, the largest ‖x‖₁ of its net wins x; k, the largest ‖w − w'‖₁ of two wins.
+
+    ‖x‖₁ and ‖w‖₁ are at most the weight, so at most L. With one answer per pair x lies in ½Z(G), whose largest L1
+    norm is the largest cut of G; and a pair moves the wins by at most 1, or by 2 where the signs of the movements
+    of its two items differ: |G| + maxcut(G) in all.
+    """
+    L = privacy.limit
+    if not privacy.one_per_pair:
+        return L, L, 2 * L
+    if pairs is None:
+        raise AssertionError("one answer per pair needs the askable pairs")
+    cut = largest_cut(pairs)
+    return L, min(L, cut), min(2 * L, len(pairs.edges) + cut)
+
+
+def _l1_table(
+    L: int, m: int, k: int, share: Fraction
+) -> dict[tuple[Statistic, Neighbours], tuple[Fraction | int, str]]:
+    """In votes. One vote of weight w on (i, j) adds w(y − 1/2)(e_i − e_j) to s: L1 norm at most w. It adds
+    w(y·e_i + (1 − y)·e_j) to the wins: L1 norm exactly w; and likewise w to the losses.
+    """
+    s, s_and_total, wins, joint = (
+        Statistic.NET_WINS, Statistic.NET_WINS_AND_TOTAL, Statistic.WINS, Statistic.WINS_AND_LOSSES
+    )  # fmt: skip
+    replace, add_remove, outcome = Neighbours.REPLACE, Neighbours.ADD_REMOVE, Neighbours.OUTCOME
+    return {
+        (s, replace): (2 * m, "‖s − s'‖₁ ≤ ‖x‖₁ + ‖x'‖₁ ≤ m + m"),
+        (s, add_remove): (m, "‖x‖₁ ≤ m"),
+        (s, outcome): (2 * m, "Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m"),
+        # min(w, m) + min(w', m) + α|w − w'| is largest at w = L, w' = m; for m = L and α = 1 it is 2L.
+        (s_and_total, replace): (2 * m + share * (L - m), "‖x‖₁ + ‖x'‖₁ + α|w − w'| ≤ 2m + α(L − m)"),
+        (s_and_total, add_remove): (m + share * L, "‖x‖₁ + αw ≤ m + αL"),
+        (wins, replace): (k, "‖wins‖₁ = weight ≤ L, once out and once in"),
+        (wins, add_remove): (L, "‖wins‖₁ = weight ≤ L"),
+        (wins, outcome): (2 * m, "Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m"),
+        (joint, replace): (4 * m, "wins and losses each move like net wins where both answer, else less: 4m"),
+        (joint, add_remove): (2 * L, "1 win and 1 loss per vote: 2L"),
+    }
+
+
+# ---- clipped contributions, in the L2 norm ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A person's contribution to the statistic is scaled down until its Euclidean norm is at most C, in votes."""
+
+    norm: Fraction
+    """C"""
+    statistic: Statistic
+    by_design: bool
+    """Under a public design the factor must not depend on the answers: then ½‖d‖₂ ≤ C, d the person's exposures,
+    bounds the norm of net wins whatever the answers are"""
+    total_share: Fraction
+    """α, where the statistic is (s, αT)"""
+
+    @classmethod
+    def of(cls, privacy: Privacy, statistic: Statistic, norm: float) -> Clip:
+        by_design = privacy.neighbours is Neighbours.OUTCOME
+        return cls(Fraction(norm), statistic, by_design, clipped_total_share(privacy))
+
+
+def clipped_total_share(privacy: Privacy) -> Fraction:
+    """α for clipped (s, αT): the largest power of two at which αT adds at most 3 % to the norm of L random votes.
+
+    A person's net wins have a norm of about √(L/2), so αL ≤ √(L/2)/4. No smaller than 1/256: the lattice has to hold
+    s in steps α times as fine.
+    """
+    L = privacy.max_per_person or 64
+    share = Fraction(1)
+    while 32 * share**2 * L > 1 and share > Fraction(1, 256):
+        share /= 2
+    return share
+
+
+def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Fraction:
+    """The square of the L2 sensitivity of the clipped statistic, in votes²; `square` is C², the most of ‖x‖₂².
+
+    `replace` and `outcome`: ‖x − x'‖ ≤ 2C; wins and losses are not negative, so there ‖x − x'‖² ≤ C² + C². A unit
+    that changes its group moves two statistics by C each, C² + C² in all, which is never more.
+    """
+    _require_secret(privacy, statistic)
+    if privacy.neighbours is Neighbours.ADD_REMOVE:
+        return square
+    not_negative = statistic in (Statistic.WINS, Statistic.WINS_AND_LOSSES)
+    return (2 if not_negative and privacy.neighbours is Neighbours.REPLACE else 4) * square
+
+
+def norm_of_one_vote(privacy: Privacy, statistic: Statistic) -> Fraction:
+    """C² where votes stand alone: the square of the norm of what one vote adds, α = 1/16."""
+    if privacy.neighbours is Neighbours.OUTCOME:
+        return Fraction(1, 2)  # half of ‖e_i − e_j‖, by which an answer moves net wins and wins alike
+    return {
+        Statistic.NET_WINS: Fraction(1, 2),
+        Statistic.NET_WINS_AND_TOTAL: Fraction(1, 2) + TOTAL_SHARE**2,
+        Statistic.WINS: Fraction(1),
+        Statistic.WINS_AND_LOSSES: Fraction(2),
+    }[statistic]
+
+
+# ---- one answer per pair, in the gauge of a zonotope --------------------------------------------------------------
+
+
+def gauge(privacy: Privacy, statistic: Statistic, *, groups: bool = False) -> Fraction:
+    """How many times the body K of the statistic contains the differences of two neighbours.
+
+    K is Z(G) for s; Z(G) × [−2W, 2W] for (s, T), W the most weight of a person; Z of the double cover of G for
+    (wins, −losses). A person adds a vector of ½Z(G) × [0, W], half of K; two people differ by at most K. In the
+    double cover what a person adds has coefficients in [0, 1]: all of K, alone as well as replaced.
+    """
+    if statistic is Statistic.WINS or privacy.unit is Unit.COMPARISON or not privacy.one_per_pair:
+        raise PrivacyError(
+            "the zonotope mechanism needs unit=person and one_per_pair (--one-per-pair), and works on net wins, win "
+            "rates and Bradley-Terry scores; leave method=wins out, or use mechanism=laplace"
+        )
+    _require_secret(privacy, statistic)
+    alone = Fraction(1) if statistic is Statistic.WINS_AND_LOSSES else Fraction(1, 2)
+    if privacy.neighbours is Neighbours.ADD_REMOVE:
+        return alone
+    return max(Fraction(1), 2 * alone) if groups else Fraction(1)

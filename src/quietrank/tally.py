@@ -23,7 +23,7 @@ from quietrank.errors import VotesError
 from quietrank.estimators.pairs import Pairs
 from quietrank.items import Items
 from quietrank.privacy import Neighbours, Privacy, Unit
-from quietrank.sensitivity import vote_weight
+from quietrank.sensitivity import Clip, half_vote
 from quietrank.votes import Votes, collect
 
 if TYPE_CHECKING:
@@ -102,19 +102,19 @@ class PairTally(Confidential):
         return Tally(self.items, wins, losses, self.step, self.rows)
 
 
-def tally_votes(votes: Votes, privacy: Privacy) -> Tally:
+def tally_votes(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> Tally:
     """Count the votes by item, each person bounded, after checking every row."""
-    counted = _count(votes, privacy, _item_sums)
+    counted = _count(votes, privacy, clip, _item_sums)
     wins, losses = np.zeros((2, len(votes.items)), dtype=np.int64)
     wins[counted["index"]] = counted["wins"]
     losses[counted["index"]] = counted["losses"]
     rows = _rows(votes, privacy, int(counted["rows"].sum()) // 2)
-    return Tally(votes.items, wins, losses, Fraction(1, 2 * vote_weight(privacy)), rows)
+    return Tally(votes.items, wins, losses, half_vote(privacy), rows)
 
 
-def tally_pairs(votes: Votes, privacy: Privacy) -> PairTally:
+def tally_pairs(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> PairTally:
     """Count the votes by pair, each person bounded, after checking every row."""
-    counted = _count(votes, privacy, _pair_sums)
+    counted = _count(votes, privacy, clip, _pair_sums)
     a, b = counted["index_a"], counted["index_b"]
     keys, place = np.unique(np.minimum(a, b) * len(votes.items) + np.maximum(a, b), return_inverse=True)
     wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
@@ -122,16 +122,18 @@ def tally_pairs(votes: Votes, privacy: Privacy) -> PairTally:
     np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
     i, j = np.divmod(keys, len(votes.items))
     rows = _rows(votes, privacy, int(counted["rows"].sum()))
-    return PairTally(votes.items, i, j, wins_i, wins_j, Fraction(1, 2 * vote_weight(privacy)), rows)
+    return PairTally(votes.items, i, j, wins_i, wins_j, half_vote(privacy), rows)
 
 
-def _count(votes: Votes, privacy: Privacy, sums: Callable[[ir.Table, ir.Table], ir.Table]) -> dict[str, Integers]:
+def _count(
+    votes: Votes, privacy: Privacy, clip: Clip | None, sums: Callable[[ir.Table, ir.Table], ir.Table]
+) -> dict[str, Integers]:
     """Run the counting query and refuse if any row is bad."""
     if privacy.unit is Unit.PERSON:
         votes.require_person()
     check.require_exact_text(votes)
     rows = check.valid_rows(votes, privacy) if votes.skip_invalid else votes.rows()
-    found = collect(votes.source, sums(weigh(rows, privacy), check.items_table(votes.items)))
+    found = collect(votes.source, sums(weigh(rows, privacy, votes.items, clip), check.items_table(votes.items)))
     counted = {name: _integers(found[name], missing=0 if name in SUMS else -1) for name in found.column_names}
     undeclared = any((counted[name] < 0).any() for name in counted if name not in SUMS)
     if undeclared or counted["flawed"].any():

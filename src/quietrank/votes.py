@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quietrank import files
 from quietrank.errors import VotesError
-from quietrank.items import Items, declare
+from quietrank.items import Items, declare, with_pairs
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -145,12 +145,14 @@ def read_votes(
     outcome: str | None = None,
     person: str | None = None,
     delimiter: str | None = None,
+    pairs: Iterable[tuple[object, object]] | None = None,
     skip_invalid: bool = False,
 ) -> Votes:
     """Votes from a file, a pandas, polars or pyarrow table, or any Ibis table.
 
     `items` is the public list of what is ranked. Without it, say `items_from_votes=True`, and only if who is on
-    the list is no secret. Column names are recognised where they are common and can be given where not.
+    the list is no secret. `pairs` is the public list of pairs that people may be asked about; without it all are.
+    Column names are recognised where they are common and can be given where not.
     With `skip_invalid`, rows that cannot be used are dropped one by one instead of being an error.
     """
     opened = _open(source, delimiter)
@@ -159,15 +161,15 @@ def read_votes(
     )
     if items is not None and items_from_votes:
         raise VotesError("items are either declared or taken from the votes; give one of the two")
-    if items is not None:
-        declared = items if isinstance(items, Items) else declare(items)
-        return Votes(opened, columns, declared, skip_invalid)
-    if not items_from_votes:
+    if items is None and not items_from_votes:
         raise VotesError(
             "declare the items with --items (a file or a,b,c), or say --items-from-votes if who is on the list "
             "is no secret"
         )
-    return Votes(opened, columns, _items_in(opened, columns), skip_invalid)
+    declared = _items_in(opened, columns) if items is None else declare(items)
+    if pairs is not None:
+        declared = with_pairs(declared, pairs)
+    return Votes(opened, columns, declared, skip_invalid)
 
 
 def _items_in(source: files.Source, columns: Columns) -> Items:

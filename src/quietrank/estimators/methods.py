@@ -12,7 +12,7 @@ from quietrank.errors import QuietrankError, SolverError
 from quietrank.estimators.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
 from quietrank.items import Items
 from quietrank.noisy import Floats, NoisyTally
-from quietrank.privacy import Design, Neighbours, Privacy
+from quietrank.privacy import Design, Privacy
 from quietrank.sensitivity import Statistic
 
 
@@ -44,8 +44,11 @@ def needs_pairs(method: Method, privacy: Privacy) -> bool:
     return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
 
 
-def statistic_for(method: Method, privacy: Privacy) -> Statistic:
-    """What has to be released for this method; decided by public things alone."""
+def statistic_for(method: Method, privacy: Privacy, *, free_total: bool = True) -> Statistic:
+    """What has to be released for this method; decided by public things alone.
+
+    `free_total` says that the mechanism charges nothing for the total beside the net wins.
+    """
     if method is Method.WINS:
         return Statistic.WINS
     if privacy.design is Design.PUBLIC:
@@ -55,8 +58,8 @@ def statistic_for(method: Method, privacy: Privacy) -> Statistic:
         return Statistic.NET_WINS if method is Method.NET_WINS else Statistic.WINS_AND_LOSSES
     if privacy.votes_are_public:
         return Statistic.NET_WINS
-    if privacy.neighbours is Neighbours.ADD_REMOVE and method in (Method.AUTO, Method.NET_WINS):
-        return Statistic.NET_WINS  # the total would cost, and the order does not need it
+    if not free_total and method in (Method.AUTO, Method.NET_WINS):
+        return Statistic.NET_WINS  # the order does not need the total
     return Statistic.NET_WINS_AND_TOTAL
 
 
@@ -79,9 +82,9 @@ def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] =
 
 def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
     """Bradley–Terry scores from the noisy net wins and what is known of the design."""
-    net_wins = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY)
+    net_wins, noise = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY), noisy.law.spread
     try:
-        return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noisy.net_wins_sd)
+        return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
     except ArithmeticError:
         raise SolverError(f"gamma={gamma} is too small for noise like this; use a larger gamma, or auto") from None
 
@@ -120,8 +123,7 @@ def win_rates(noisy: NoisyTally) -> Floats | None:
     """
     if noisy.net_wins is None or noisy.exposure is None:
         return None
-    noise_of_exposure = noisy.noise_sd * np.sqrt(2) if noisy.statistic is Statistic.WINS_AND_LOSSES else 0.0
-    return np.asarray(0.5 + noisy.net_wins / np.maximum(noisy.exposure, max(noise_of_exposure, 1.0)))
+    return np.asarray(0.5 + noisy.net_wins / np.maximum(noisy.exposure, max(noisy.law.spread.exposure, 1.0)))
 
 
 def assumptions(

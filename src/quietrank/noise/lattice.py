@@ -1,13 +1,15 @@
-"""Integers in, integers with privacy noise out: the only module that draws privacy noise.
+"""Integers in, integers with discrete Laplace or discrete Gaussian noise out.
 
-The noise is OpenDP's discrete Laplace distribution, P(z) ∝ exp(−|z|/scale) on the integers, sampled exactly
-from the operating system's entropy: no floating point touches a sample.
+Both are OpenDP's: P(z) ∝ exp(−|z|/scale) and P(z) ∝ exp(−z²/2·scale²) on the integers, sampled exactly from the
+operating system's entropy; no floating point touches a sample.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -75,6 +77,64 @@ def laplace_standard_deviation(scale: float) -> float:
     """√(2q)/(1 − q) with q = exp(−1/scale), the standard deviation of the discrete Laplace distribution."""
     q = math.exp(-1 / scale)
     return math.sqrt(2 * q) / -math.expm1(-1 / scale)
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """Independent discrete Laplace noise on every value."""
+
+    scale: float
+    """in lattice steps"""
+
+    def add(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return add_laplace(values, self.scale)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Independent discrete Gaussian noise on every value."""
+
+    scale: float
+    """σ, in lattice steps"""
+
+    def add(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array(_gaussian(self.scale)(values.tolist()), dtype=np.int64)
+
+
+def gaussian_scale(squared_sensitivity: Fraction, rho: float) -> float:
+    """The smallest convenient σ, in lattice steps, that is ρ-zCDP at this L2 sensitivity: Δ/√(2ρ), rounded up."""
+    if squared_sensitivity <= 0:
+        raise PrivacyError(f"sensitivity must be positive, got its square {squared_sensitivity}")
+    scale = _root_above(squared_sensitivity) / math.sqrt(2 * rho) if rho > 0 else math.inf
+    if not 0 < scale <= LARGEST_SCALE:
+        raise PrivacyError("epsilon and delta are too small for noise of any use; choose larger ones")
+    while gaussian_rho(scale, squared_sensitivity) > rho:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def gaussian_rho(scale: float, squared_sensitivity: Fraction) -> float:
+    """The ρ that OpenDP's own privacy map gives this σ at this L2 sensitivity."""
+    return float(_gaussian(scale).map(_root_above(squared_sensitivity)))
+
+
+def _root_above(square: Fraction) -> float:
+    """√ rounded up."""
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+@lru_cache(maxsize=64)
+def _gaussian(scale: float) -> Any:
+    if not (math.isfinite(scale) and scale > 0):
+        raise PrivacyError(f"the noise scale must be finite and > 0, got {scale}")
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return dp.m.make_gaussian(*space, scale=scale)
 
 
 @lru_cache(maxsize=64)

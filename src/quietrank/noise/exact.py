@@ -1,0 +1,60 @@
+"""A formula in uniform reals in; its exactly rounded value out, whatever it takes.
+
+A uniform real number is a sequence of random bits of which only the first are known: an interval. The formula is
+evaluated in interval arithmetic (arb, of python-flint), and where the intervals do not settle the rounded result,
+more bits are drawn. What comes out is distributed exactly as the formula of real-valued uniforms, rounded.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq, fmpz
+
+Formula = Callable[[list[arb]], list[arb]]
+"""uniform reals in (0, 1) to values in lattice steps; interval arithmetic throughout"""
+
+FIRST_BITS = 128
+MORE_BITS = 64
+GUARD_BITS = 32
+
+
+def rounded(formula: Formula, uniforms: int) -> list[int]:
+    """The values of the formula for fresh uniform reals, each rounded to the nearest whole number."""
+    bits = FIRST_BITS
+    known = [secrets.randbits(bits) for _ in range(uniforms)]
+    while True:
+        found = _evaluate(formula, known, bits)
+        if found is not None:
+            return found
+        known = [digits << MORE_BITS | secrets.randbits(MORE_BITS) for digits in known]
+        bits += MORE_BITS
+
+
+def _evaluate(formula: Formula, known: list[int], bits: int) -> list[int] | None:
+    """The rounded values, or None where the known bits leave one of them open."""
+    precision = ctx.prec
+    ctx.prec = bits + GUARD_BITS
+    try:
+        half_ulp = arb(fmpq(1, 2 << bits))
+        balls = [arb(fmpq(2 * digits + 1, 2 << bits)) + arb(0, 1) * half_ulp for digits in known]
+        whole = [(value + arb(fmpq(1, 2))).floor().unique_fmpz() for value in formula(balls)]
+    finally:
+        ctx.prec = precision
+    settled = [int(value) for value in whole if value is not None]
+    return settled if len(settled) == len(whole) else None
+
+
+def exponential_sum(uniforms: list[arb]) -> arb:
+    """Gamma(k, 1) from k uniforms: −log of their product."""
+    product = arb(1)
+    for uniform in uniforms:
+        product *= uniform
+    return -product.log()
+
+
+def exactly(value: Fraction) -> arb:
+    """A rational number as an interval."""
+    return arb(fmpq(fmpz(value.numerator), fmpz(value.denominator)))

@@ -1,0 +1,118 @@
+"""K-norm noise: integers in, integers with noise of density ∝ exp(−ε·‖z‖_K), rounded to whole steps, out.
+
+‖z‖_K, the gauge of a symmetric convex body K, is the factor by which K must be blown up to contain z. If neighbours
+differ by a vector in K, real-valued noise of this density is ε-DP (Hardt and Talwar 2010). The values are whole
+steps, so rounding the noise is rounding the real-valued result: post-processing. Both draws are exact (`exact.py`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from quietrank.bodies import corner, generic_heights, positive_weights, spanning_forest
+from quietrank.graphs import Graph
+from quietrank.noise.exact import exactly, exponential_sum, rounded
+from quietrank.noise.lattice import LARGEST_DRAW, LaplaceNoise
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Zonotope:
+    """K = Z(G), or Z(G) × [−t, t] with one more entry: noise r·u, r ~ Gamma(d + 1), u uniform on K."""
+
+    graph: Graph
+    unit: Fraction
+    """the scale of r: one unit of K at this ε, in lattice steps"""
+    extra: Fraction | None = None
+    """t: half the width of the further entry, in units of K"""
+
+    @property
+    def dimension(self) -> int:
+        """d of K."""
+        return self.graph.dimension + (self.extra is not None)
+
+    def draw(self) -> list[int]:
+        forest = spanning_forest(self.graph, secrets.randbelow)
+        centre = corner(self.graph, forest, generic_heights(len(self.graph.edges))).tolist()
+        d = self.dimension
+
+        def noise(uniforms: list[arb]) -> list[arb]:
+            radius = exponential_sum(uniforms[: d + 1]) * exactly(self.unit)
+            point = [arb(entry) for entry in centre]
+            coefficients = [2 * uniform - 1 for uniform in uniforms[d + 1 :]]
+            for edge, coefficient in zip(forest, coefficients, strict=False):
+                i, j = self.graph.edges[edge]
+                point[i] += coefficient
+                point[j] -= coefficient
+            if self.extra is not None:
+                point.append(coefficients[-1] * exactly(self.extra))
+            return [radius * entry for entry in point]
+
+        return rounded(noise, 2 * d + 1)
+
+
+@dataclass(frozen=True)
+class SumZero:
+    """K = the vectors of L1 norm ≤ 2 that sum to zero: Laplace noise of this scale, given that it sums to zero.
+
+    Given which k of the n entries are positive, both the positive and the negative entries sum to ρ in absolute
+    value, each uniform on its simplex. Volumes give P(k) ∝ C(n, k)·C(n − 2, k − 1), and ρ ~ Gamma(n − 1, scale/2).
+    """
+
+    size: int
+    scale: Fraction
+    """of the Laplace noise, in lattice steps"""
+
+    def draw(self) -> list[int]:
+        n = self.size
+        positive = set(secrets.SystemRandom().sample(range(n), self._number_positive()))
+
+        def noise(uniforms: list[arb]) -> list[arb]:
+            rho = exponential_sum(uniforms[: n - 1]) * exactly(self.scale / 2)
+            sizes = [-uniform.log() for uniform in uniforms[n - 1 :]]
+            gained = sum((sizes[k] for k in positive), arb(0))
+            lost = sum((sizes[k] for k in range(n) if k not in positive), arb(0))
+            return [rho * size / (gained if k in positive else -lost) for k, size in enumerate(sizes)]
+
+        return rounded(noise, 2 * n - 1)
+
+    def _number_positive(self) -> int:
+        weights = positive_weights(self.size)
+        left = secrets.randbelow(sum(weights))
+        for k, weight in enumerate(weights, 1):
+            if left < weight:
+                return k
+            left -= weight
+        raise AssertionError("unreachable: the weights sum to what was drawn below")
+
+
+@dataclass(frozen=True)
+class KNormNoise:
+    """Noise from a body, on values that may be (wins, losses), and with independent noise on one value more."""
+
+    body: Zonotope | SumZero
+    losses_mirrored: bool = False
+    """the body is one of (wins, −losses): the second half of the noise changes its sign"""
+    total: LaplaceNoise | None = None
+    """noise on one further value, the total"""
+
+    def add(self, values: Integers) -> Integers:
+        noise = self.body.draw()
+        if self.losses_mirrored:
+            half = len(noise) // 2
+            noise[half:] = [-z for z in noise[half:]]
+        noisy = saturating_sum(values[: len(noise)], noise)
+        return noisy if self.total is None else np.append(noisy, self.total.add(values[len(noise) :]))
+
+
+def saturating_sum(values: Integers, noise: list[int]) -> Integers:
+    """Exact sums, saturating at the 64-bit limits as OpenDP's do."""
+    sums = (int(value) + z for value, z in zip(values, noise, strict=True))
+    return np.array([max(-LARGEST_DRAW, min(LARGEST_DRAW, total)) for total in sums], dtype=np.int64)
