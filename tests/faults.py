@@ -210,7 +210,8 @@ def rush(folder: Path, debtors: int, mutant: str) -> dict[str, Any]:
 
 
 def debtor(folder: Path, who: int) -> None:
-    paid, errors = 0, []
+    paid = 0
+    errors: list[str] = []
     while not (folder / "go").exists():
         time.sleep(0.001)
     while len(errors) < 5:
@@ -228,7 +229,8 @@ def fill(path: Path, limit: int) -> dict[str, Any]:
     """Debit until there is no room: a limit on the size of files, or (limit 0) until the disk is full."""
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    paid, errors, ledger = 0, [], BudgetLedger.open(path)
+    paid, ledger = 0, BudgetLedger.open(path)
+    errors: list[str] = []
     while len(errors) < 3:
         try:
             ledger.debit(charge())

@@ -157,7 +157,9 @@ def _print_table(ledger: BudgetLedger, entries: list[Entry]) -> None:
     if entries:
         console.print(_table(entries))
     left = entries[-1].remaining if entries else ledger.remaining
-    console.print(Text(f"{len(entries)} releases; one more with δ = 0 may have ε up to {left:.6g}."))
+    console.print(
+        Text(f"{len(entries)} release{'s' * (len(entries) != 1)}; one more with δ = 0 may have ε up to {left:.6g}.")
+    )
     if ledger.terms.budget.delta > 0:
         console.print(Text(f"Together they keep ε = {ledger.spent:.6g} with the δ of the ledger."))
 
