@@ -157,9 +157,8 @@ def _print_table(ledger: BudgetLedger, entries: list[Entry]) -> None:
     if entries:
         console.print(_table(entries))
     left = entries[-1].remaining if entries else ledger.remaining
-    console.print(
-        Text(f"{len(entries)} release{'s' * (len(entries) != 1)}; one more with δ = 0 may have ε up to {left:.6g}.")
-    )
+    releases = "1 release" if len(entries) == 1 else f"{len(entries)} releases"
+    console.print(Text(f"{releases}; one more with δ = 0 may have ε up to {left:.6g}."))
     if ledger.terms.budget.delta > 0:
         console.print(Text(f"Together they keep ε = {ledger.spent:.6g} with the δ of the ledger."))
 
