@@ -89,13 +89,15 @@ def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, beg
 
 def refund(ledger: BudgetLedger) -> None:
     """The mutant: the last entry is taken out again, and the header made to agree."""
-    history = [ledgers.State(0, ledgers.chained(ledgers.FORMAT, ledger.terms.to_text()), ledger.terms.budget.untouched)]
+    history = [
+        ledgers.State(0, ledgers.chained(ledgers.FORMAT, ledger.terms.to_text()), ledger.terms.plans[0].untouched)
+    ]
     with ledgers._writing(ledger.path) as db:
         state = ledger._state(db)
         for content, head in db.execute("SELECT content, hash FROM entries ORDER BY number"):
             spend = ledgers._parsed(ledger.path, content)[1]
             last = history[-1]
-            history.append(ledgers.State(last.count + 1, head, ledger.terms.budget.after(last.spent, spend)))
+            history.append(ledgers.State(last.count + 1, head, ledger.terms.plans[0].after(last.spent, spend)))
         db.execute("DELETE FROM entries WHERE number = ?", (state.count,))
         text = history[-2].to_text()
         db.execute("UPDATE header SET state = ?, seal = ?", (text, ledgers.chained(ledger.terms.to_text(), text)))

@@ -159,10 +159,11 @@ def test_with_delta_nothing_is_lost_that_plain_sums_allow() -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [*BUDGETS, (1e-3, 1e-2), (1000.0, 1e-12)])
 def test_the_shares_of_delta_add_up_to_no_more_than_delta(epsilon: float, delta: float) -> None:
     """The union of the filters costs the sum of their δ; the plain sum of ε costs none."""
-    budget = Budget.of(epsilon, delta)
-    assert budget.filters[0] == Filter(None, Fraction(0))
-    assert sum(map(delta_of_filter, budget.filters)) + float(budget.reserve) <= delta * (1 + 1e-9)
-    assert Budget.of(epsilon, 0).filters == (Filter(None, Fraction(0)),)
+    for budget in Budget.plans(epsilon, delta):
+        assert budget.filters[0] == Filter(None, Fraction(0))
+        assert sum(map(delta_of_filter, budget.filters)) + float(budget.reserve) <= delta * (1 + 1e-9)
+    (pure,) = Budget.plans(epsilon, 0)
+    assert pure.filters == (Filter(None, Fraction(0)),)
 
 
 @pytest.mark.parametrize("order", [1.01, 1.5, 7.2, 300.0, 1e6])

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -111,15 +112,43 @@ def test_delta_needs_a_ledger_that_allows_it(path: Path) -> None:
         new(path).debit(gaussian(0.1, 1e-9))
 
 
+def test_one_gaussian_release_may_have_the_whole_budget(path: Path) -> None:
+    """As the first release, which decides how δ is divided; after another one a little less fits."""
+    ledger = new(path, 1.0, 1e-6)
+    ledger.debit(gaussian(1.0, 1e-6))
+    ledger.verify()
+    assert ledger.spent <= 1
+    with pytest.raises(BudgetError):
+        ledger.debit(pure(0.001))
+    other = new(path.with_name("other"), 1.0, 1e-6)
+    other.debit(pure(1e-6))
+    with pytest.raises(BudgetError) as told:
+        other.debit(gaussian(1.0, 1e-6))
+    assert told.value.largest > 0.99
+
+
+def test_releases_without_rho_add_up_plainly(path: Path) -> None:
+    """As the first releases: Σε up to ε and Σδ up to δ."""
+    ledger = new(path, 1.0, 1e-5)
+    charge = Charge(qr.Privacy(0.1, "comparison", 1e-6), Cost(0.1, 1e-6, None), "no rho")
+    for _ in range(10):
+        ledger.debit(charge)
+    ledger.verify()
+    assert ledger.spent == 1
+    with pytest.raises(PrivacyError):
+        ledger.debit(charge)
+
+
 def test_releases_without_rho_draw_on_their_own_share(path: Path) -> None:
-    """(ε, δ) without ρ adds up plainly, within the δ that is kept for it."""
+    """After others, (ε, δ) without ρ adds up plainly within the δ that is kept for it."""
     ledger = new(path, 1.0, 64e-6)
+    ledger.debit(pure(0.1))
     charge = Charge(qr.Privacy(0.1, "comparison", 4e-7), Cost(0.1, 4e-7, None), "no rho")
     for _ in range(2):
         ledger.debit(charge)
     with pytest.raises(PrivacyError, match="no ρ"):
         ledger.debit(charge)
-    assert ledger.spent == 0.2
+    assert ledger.spent == 0.3
 
 
 # ---- releases --------------------------------------------------------------------------------------------------
@@ -203,10 +232,30 @@ TOUCHES = {
     "added": "INSERT INTO entries SELECT 6, content, hash FROM entries WHERE number = 5",
     "larger budget": """UPDATE header SET terms = replace(terms, '"epsilon":"1"', '"epsilon":"9"')""",
     "smaller sum": """UPDATE header SET state = replace(state, '"1/2"', '"1/9"')""",
+    "other plan": """UPDATE header SET state = replace(state, '"plan":0', '"plan":1')""",
     "no header": "DELETE FROM header",
     "two headers": "INSERT INTO header SELECT * FROM header",
     "planted trigger": "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries; END",
 }
+
+
+def test_a_forged_header_is_noticed(path: Path) -> None:
+    """With the seal computed anew: sums that are not those of the entries, another plan, no such plan."""
+    ledger = new(path, 1.0, 1e-6)
+    for _ in range(3):
+        ledger.debit(pure(0.1))
+    with ledgers._reading(path) as db:
+        state = ledger._state(db)
+    for forged in (
+        replace(state, spent=ledger.terms.plans[0].untouched),
+        replace(state, plan=2),
+        replace(state, plan=9),
+    ):
+        seal = ledgers.chained(ledger.terms.to_text(), forged.to_text())
+        with sqlite3.connect(path) as other:
+            other.execute("UPDATE header SET state = ?, seal = ?", (forged.to_text(), seal))
+        with pytest.raises(LedgerError, match="broken"):
+            ledger.verify()
 
 
 def touched(path: Path, touch: str) -> None:
@@ -407,6 +456,16 @@ def test_the_commands_of_the_docs_run(run: Run, tmp_path: Path, monkeypatch: pyt
     for line in block.splitlines():
         assert run(*shlex.split(line.removeprefix("$ quietrank "))).code == 0
     assert "1 release;" in run("ledger", "show", "budget.db").stdout
+
+
+def test_a_release_does_not_overwrite_its_ledger(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    """--out and --ledger are two files."""
+    votes = write_csv(tmp_path / "votes.csv", GOOD, ("person", "winner", "loser"))
+    new(tmp_path / "l")
+    both = ("--ledger", tmp_path / "l", "--out", tmp_path / "l")
+    result = run("rank", votes, "--items", "x,y,z", "--unit", "comparison", "--epsilon", 1, *both)
+    assert result.code == 1
+    assert "overwrite the ledger" in result.stderr
 
 
 def test_an_empty_ledger_is_shown(run: Run, tmp_path: Path) -> None:  # noqa: F811

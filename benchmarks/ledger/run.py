@@ -23,7 +23,7 @@ CHARGE = Charge(Privacy(EPSILON, "person", max_per_person=15), Cost.pure(EPSILON
 
 def fill(ledger: BudgetLedger, entries: int) -> None:
     """The entries that as many debits would have made, in one transaction."""
-    spend, budget = spend_of(CHARGE.cost), ledger.terms.budget
+    spend, budget = spend_of(CHARGE.cost), ledger.terms.plans[0]
     with ledgers._writing(ledger.path) as db:
         state = ledger._state(db)
         for number in range(1, entries + 1):

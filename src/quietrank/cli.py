@@ -200,7 +200,7 @@ def rank(
     )
     ridge = _gamma(gamma)
     _check_writable(out, source.path)
-    budget = None if ledger is None else open_ledger(ledger)  # refused before the votes are read
+    budget = None if ledger is None else open_ledger(ledger, out)  # refused before the votes are read
     with stderr.status("counting votes and drawing noise …"):
         release = pipeline.rank(
             source.read(skip_invalid=skip_invalid),

@@ -178,16 +178,30 @@ class Budget:
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> Budget:
-        """Plan the filters; nothing here depends on any release."""
-        total, plain = exact(delta), Filter(None, Fraction(0))
+        """δ divided among filters, for releases of all kinds in any order."""
+        total = exact(delta)
         if total == 0:
-            return cls(exact(epsilon), total, (plain,), Fraction(0))
+            return cls._made(epsilon, total, [], Fraction(0))
         mixed = float(total * SHARE_MIXED)
         main = float(total * (1 - SHARE_WITHOUT_RHO - len(MIXED_OVERHEADS) * SHARE_MIXED))
         orders = [(_best_order(epsilon, main), main)]
         orders += [(1 + max(0.001, part * math.log(1 / mixed) / epsilon), mixed) for part in MIXED_OVERHEADS]
+        return cls._made(epsilon, total, orders, total * SHARE_WITHOUT_RHO)
+
+    @classmethod
+    def plans(cls, epsilon: float, delta: float) -> tuple[Budget, ...]:
+        """The ways to divide δ, of which the first release takes the first that covers it: among all filters; all of
+        it for ρ, so that one Gaussian release may have the whole budget; all of it for releases without ρ."""
+        divided, total = cls.of(epsilon, delta), exact(delta)
+        if total == 0:
+            return (divided,)
+        whole = [(_best_order(epsilon, delta), delta)]
+        return divided, cls._made(epsilon, total, whole, Fraction(0)), cls._made(epsilon, total, [], total)
+
+    @classmethod
+    def _made(cls, epsilon: float, delta: Fraction, orders: list[tuple[float, float]], reserve: Fraction) -> Budget:
         filters = (Filter(Fraction(order), Fraction(overhead(order, share))) for order, share in orders)
-        return cls(exact(epsilon), total, (plain, *filters), total * SHARE_WITHOUT_RHO)
+        return cls(exact(epsilon), delta, (Filter(None, Fraction(0)), *filters), reserve)
 
     @property
     def untouched(self) -> Spent:

@@ -55,26 +55,44 @@ class Terms:
     data: str
     unit: Unit
     neighbours: Neighbours
-    budget: Budget
+    plans: tuple[Budget, ...]
+    """ways to divide δ; the first release decides which it is"""
     created: str
     salt: str
 
     def to_text(self) -> str:
-        budget = self.budget
-        filters = [[None if one.order is None else str(one.order), str(one.overhead)] for one in budget.filters]
-        sums = {"epsilon": str(budget.epsilon), "delta": str(budget.delta), "reserve": str(budget.reserve)}
+        sums = {"epsilon": str(self.epsilon), "delta": str(self.delta), "plans": list(map(_plan_values, self.plans))}
         words = {"data": self.data, "unit": self.unit.value, "neighbours": self.neighbours.value}
-        made = {"format": FORMAT, "created": self.created, "salt": self.salt, "filters": filters}
-        return canonical(made | words | sums)
+        return canonical({"format": FORMAT, "created": self.created, "salt": self.salt} | words | sums)
 
     @classmethod
     def from_text(cls, text: str) -> Terms:
         values = json.loads(text)
-        filters = tuple(Filter(None if o is None else Fraction(o), Fraction(c)) for o, c in values["filters"])
-        epsilon, delta, reserve = (Fraction(values[name]) for name in ("epsilon", "delta", "reserve"))
-        budget = Budget(epsilon, delta, filters, reserve)
+        epsilon, delta = Fraction(values["epsilon"]), Fraction(values["delta"])
+        plans = tuple(
+            Budget(epsilon, delta, tuple(map(_filter, plan["filters"])), Fraction(plan["reserve"]))
+            for plan in values["plans"]
+        )
         unit, neighbours = Unit(values["unit"]), Neighbours(values["neighbours"])
-        return cls(values["data"], unit, neighbours, budget, values["created"], values["salt"])
+        return cls(values["data"], unit, neighbours, plans, values["created"], values["salt"])
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.plans[0].epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        return self.plans[0].delta
+
+
+def _plan_values(plan: Budget) -> dict[str, Any]:
+    filters = [[None if one.order is None else str(one.order), str(one.overhead)] for one in plan.filters]
+    return {"filters": filters, "reserve": str(plan.reserve)}
+
+
+def _filter(values: list[Any]) -> Filter:
+    order, overhead = values
+    return Filter(None if order is None else Fraction(order), Fraction(overhead))
 
 
 @dataclass(frozen=True)
@@ -84,16 +102,18 @@ class State:
     count: int
     head: str
     spent: Spent
+    plan: int = 0
 
     def to_text(self) -> str:
         losses = [None if loss is None else str(loss) for loss in self.spent.losses]
-        return canonical({"count": self.count, "head": self.head, "losses": losses, "delta": str(self.spent.delta)})
+        sums = {"losses": losses, "delta": str(self.spent.delta), "plan": self.plan}
+        return canonical({"count": self.count, "head": self.head} | sums)
 
     @classmethod
     def from_text(cls, text: str) -> State:
         values = json.loads(text)
         losses = tuple(None if loss is None else Fraction(loss) for loss in values["losses"])
-        return cls(values["count"], values["head"], Spent(losses, Fraction(values["delta"])))
+        return cls(values["count"], values["head"], Spent(losses, Fraction(values["delta"])), values["plan"])
 
 
 @dataclass(frozen=True)
@@ -127,13 +147,13 @@ def entry_id(number: int, hash_: str) -> str:
     return f"{number}-{hash_[:16]}"
 
 
-def _content(number: int, charge: Charge, k: int, spend: Spend) -> str:
+def _content(number: int, charge: Charge, k: int, spend: Spend, plan: int = 0) -> str:
     # The salt keeps the time of day from being guessed from the id, which is published.
     privacy = {name: str(v) if isinstance(v, str) else v for name, v in vars(charge.privacy).items()}
     cost = {"epsilon": str(spend.epsilon), "delta": str(spend.delta), "rho": spend.rho and str(spend.rho)}
     return canonical(
         {"number": number, "when": _now(), "salt": secrets.token_hex(16), "what": charge.what}
-        | {"privacy": privacy, "k": k, "cost": cost}
+        | {"privacy": privacy, "k": k, "cost": cost, "plan": plan}
     )
 
 
@@ -156,11 +176,11 @@ class BudgetLedger:
     ) -> BudgetLedger:
         """Make a new ledger, whole or not at all; never over an existing file."""
         checked = Privacy(epsilon, "comparison", delta)  # for its checks of ε and δ
-        budget = Budget.of(checked.epsilon, checked.delta)
+        plans = Budget.plans(checked.epsilon, checked.delta)
         kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
         if not data.strip():
             raise LedgerError("say which votes the budget is for: a name (--data NAME)")
-        terms = Terms(data, *kinds, budget, _now(), secrets.token_hex(16))
+        terms = Terms(data, *kinds, plans, _now(), secrets.token_hex(16))
         place = Path(path).absolute()
         _check_free(place)
         with _explained(place), _draft(place) as draft:
@@ -191,16 +211,29 @@ class BudgetLedger:
         spend = spend_of(charge.cost, k)
         with _writing(self.path) as db:
             state = self._state(db)
-            spent = self.terms.budget.after(state.spent, spend)
-            if not self.terms.budget.covers(spent):
-                raise _refusal(self.terms.budget, state.spent, charge, k, spend)
+            plan, spent = self._covered(state, charge, k, spend)
             number = state.count + 1
-            content = _content(number, charge, k, spend)
+            content = _content(number, charge, k, spend, plan)
             head = chained(state.head, content)
             db.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, content, head))
-            new = State(number, head, spent).to_text()
+            new = State(number, head, spent, plan).to_text()
             db.execute("UPDATE header SET state = ?, seal = ?", (new, chained(self.terms.to_text(), new)))
         return entry_id(number, head)
+
+    def _covered(self, state: State, charge: Charge, k: int, spend: Spend) -> tuple[int, Spent]:
+        """The plan that covers the release, and what is then spent; or a refusal.
+
+        Only the first release may choose among plans: it is asked for before there is any result to choose by.
+        """
+        plans = dict(enumerate(self.terms.plans))
+        if state.count > 0:
+            plans = {state.plan: plans[state.plan]}
+        before = {n: state.spent if state.count > 0 else plan.untouched for n, plan in plans.items()}
+        for number, plan in plans.items():
+            after = plan.after(before[number], spend)
+            if plan.covers(after):
+                return number, after
+        raise _refusal([(plan, before[number]) for number, plan in plans.items()], charge, k, spend)
 
     def _state(self, db: sqlite3.Connection) -> State:
         terms, state = _checked(db, self.path)
@@ -212,18 +245,20 @@ class BudgetLedger:
     def spent(self) -> float:
         """The smallest ε that the releases so far are proven to keep, with the δ of the ledger."""
         with _reading(self.path) as db:
-            return float(self.terms.budget.proven(self._state(db).spent))
+            state = self._state(db)
+            return float(self.terms.plans[state.plan].proven(state.spent))
 
     @property
     def remaining(self) -> float:
         """The largest ε of one more release with δ = 0 (of the ledger's own unit and neighbours) that fits."""
         with _reading(self.path) as db:
-            return self.terms.budget.remaining(self._state(db).spent)
+            state = self._state(db)
+            return self.terms.plans[state.plan].remaining(state.spent)
 
     def entries(self) -> list[Entry]:
         """The history from the first payment on, checked as by `verify`."""
-        remaining = self.terms.budget.remaining
         with _reading(self.path) as db:
+            remaining = self.terms.plans[self._state(db).plan].remaining
             return [
                 Entry(id_, values["when"], values["what"], values["privacy"], values["k"], spend, remaining(spent))
                 for id_, values, spend, spent in self._history(db)
@@ -246,7 +281,8 @@ class BudgetLedger:
 
     def _history(self, db: sqlite3.Connection) -> Iterator[tuple[str, dict[str, Any], Spend, Spent]]:
         """Each entry and what is spent after it, with hashes and sums computed anew and compared with the header."""
-        state, budget = self._state(db), self.terms.budget
+        state = self._state(db)
+        budget = self.terms.plans[state.plan]
         if sum(map(delta_of_filter, budget.filters)) + float(budget.reserve) > float(budget.delta) * (1 + 1e-9):
             raise _broken(self.path, "its filters need more δ than the budget has")
         head, spent, count = chained(FORMAT, self.terms.to_text()), budget.untouched, 0
@@ -255,6 +291,8 @@ class BudgetLedger:
             if number != count or head != hash_:
                 raise _broken(self.path, f"entry {count} is missing, or not what was written")
             values, spend = _parsed(self.path, content)
+            if values["plan"] != state.plan:
+                raise _broken(self.path, f"entry {count} was paid by another plan than the header says")
             spent = budget.after(spent, spend)
             yield entry_id(number, head), values, spend, spent
         if (count, head, spent) != (state.count, state.head, state.spent):
@@ -263,20 +301,23 @@ class BudgetLedger:
             raise _broken(self.path, "its entries add up to more than its budget")
 
 
-def _refusal(budget: Budget, spent: Spent, charge: Charge, k: int, spend: Spend) -> PrivacyError:
-    """Why a release is not covered, and what would be."""
-    if spend.delta > 0 and budget.delta == 0:
+def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: Spend) -> PrivacyError:
+    """Why a release is not covered by any of the plans, and what would be."""
+    if spend.delta > 0 and plans[0][0].delta == 0:
         return PrivacyError(
             f"this ledger allows no delta, and the release asks for delta={plain_number(charge.cost.delta)}; make it "
             "with delta=0 (Laplace noise), or use a ledger made with --delta"
         )
-    if spend.delta > 0 and spend.rho is None and spent.delta + spend.delta > budget.reserve:
+    left = max(plan.reserve - spent.delta for plan, spent in plans)
+    if spend.delta > left and spend.rho is None:
         return PrivacyError(
             f"the release asks for delta={plain_number(float(spend.delta))} and has no ρ; of the ledger's delta "
-            f"{plain_number(float(budget.reserve - spent.delta))} is left for such releases; choose a smaller delta"
+            f"{plain_number(float(left))} is left for such releases; choose a smaller delta"
         )
-    gaussian = spend.delta > 0 and spend.rho is not None
-    largest = budget.remaining_gaussian(spent, charge.cost.delta, k) if gaussian else budget.remaining(spent, k)
+    gaussian, delta = spend.delta > 0 and spend.rho is not None, charge.cost.delta
+    largest = max(
+        plan.remaining_gaussian(spent, delta, k) if gaussian else plan.remaining(spent, k) for plan, spent in plans
+    )
     requested, remaining = float(spend.epsilon), k * exact(largest)
     times = "" if k == 1 else f" ({k} × {plain_number(charge.cost.epsilon)} in the unit of the ledger)"
     at = f" at delta={plain_number(charge.cost.delta)}" if gaussian else ""
@@ -308,7 +349,8 @@ def _checked(db: sqlite3.Connection, path: Path) -> tuple[Terms, State]:
         raise _broken(path, "its header is not what was written")
     try:
         terms, state = Terms.from_text(rows[0][0]), State.from_text(rows[0][1])
-    except (ValueError, KeyError, TypeError):
+        terms.plans[state.plan]
+    except (ValueError, LookupError, TypeError):
         raise _broken(path, "its header cannot be read") from None
     _check_tail(db, path, terms, state)
     return terms, state
@@ -406,7 +448,7 @@ def _draft(place: Path) -> Iterator[Path]:
 def _write_new(draft: Path, terms: Terms) -> None:
     """A complete ledger without entries, on the disk."""
     text = terms.to_text()
-    state = State(0, chained(FORMAT, text), terms.budget.untouched).to_text()
+    state = State(0, chained(FORMAT, text), terms.plans[0].untouched).to_text()
     db = sqlite3.connect(draft, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous = EXTRA")

@@ -37,10 +37,13 @@ class LedgerFormat(StrEnum):
 File = Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")]
 
 
-def open_ledger(path: Path) -> BudgetLedger:
-    """A ledger to pay from; refused if it could not be written."""
+def open_ledger(path: Path, out: Path | None = None) -> BudgetLedger:
+    """A ledger to pay from; refused if it could not be written, or would be overwritten by `out`."""
+    from quietrank.errors import LedgerError
     from quietrank.ledger import BudgetLedger
 
+    if out is not None and out.exists() and path.exists() and out.samefile(path):
+        raise LedgerError(f"--out would overwrite the ledger {path}; choose another name")
     found = BudgetLedger.open(path)
     found.require_writable()
     return found
@@ -92,7 +95,7 @@ def verify(file: File) -> None:
 
 def _terms(ledger: BudgetLedger) -> str:
     terms = ledger.terms
-    promise = _promise(terms.budget.epsilon, terms.budget.delta)
+    promise = _promise(terms.epsilon, terms.delta)
     return f"{promise} per {terms.unit}, neighbours {terms.neighbours}, for {terms.data}"
 
 
@@ -125,8 +128,8 @@ def _as_values(ledger: BudgetLedger, entries: list[Entry]) -> dict[str, Any]:
         "created": terms.created,
         "unit": terms.unit.value,
         "neighbours": terms.neighbours.value,
-        "epsilon": float(terms.budget.epsilon),
-        "delta": float(terms.budget.delta),
+        "epsilon": float(terms.epsilon),
+        "delta": float(terms.delta),
         "spent": ledger.spent,
         "remaining": ledger.remaining,
         "entries": [
@@ -159,7 +162,7 @@ def _print_table(ledger: BudgetLedger, entries: list[Entry]) -> None:
     left = entries[-1].remaining if entries else ledger.remaining
     releases = "1 release" if len(entries) == 1 else f"{len(entries)} releases"
     console.print(Text(f"{releases}; one more with δ = 0 may have ε up to {left:.6g}."))
-    if ledger.terms.budget.delta > 0:
+    if ledger.terms.delta > 0:
         console.print(Text(f"Together they keep ε = {ledger.spent:.6g} with the δ of the ledger."))
 
 
