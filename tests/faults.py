@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from quietrank import ledger as ledgers
-from quietrank import noise, pipeline
+from quietrank import ledger_file, ledger_records, noise, pipeline
 from quietrank.accounting import Charge, Cost
 from quietrank.errors import BudgetError, QuietrankError
 from quietrank.ledger import BudgetLedger
@@ -90,17 +90,21 @@ def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, beg
 def refund(ledger: BudgetLedger) -> None:
     """The mutant: the last entry is taken out again, and the header made to agree."""
     history = [
-        ledgers.State(0, ledgers.chained(ledgers.FORMAT, ledger.terms.to_text()), ledger.terms.plans[0].untouched)
+        ledger_records.State(
+            0, ledger_records.chained(ledger_records.FORMAT, ledger.terms.to_text()), ledger.terms.plans[0].untouched
+        )
     ]
-    with ledgers._writing(ledger.path) as db:
+    with ledger_file.writing(ledger.path) as db:
         state = ledger._state(db)
         for content, head in db.execute("SELECT content, hash FROM entries ORDER BY number"):
-            spend = ledgers._parsed(ledger.path, content)[1]
+            spend = ledger_records.parsed(ledger.path, content)[1]
             last = history[-1]
-            history.append(ledgers.State(last.count + 1, head, ledger.terms.plans[0].after(last.spent, spend)))
+            history.append(ledger_records.State(last.count + 1, head, ledger.terms.plans[0].after(last.spent, spend)))
         db.execute("DELETE FROM entries WHERE number = ?", (state.count,))
         text = history[-2].to_text()
-        db.execute("UPDATE header SET state = ?, seal = ?", (text, ledgers.chained(ledger.terms.to_text(), text)))
+        db.execute(
+            "UPDATE header SET state = ?, seal = ?", (text, ledger_records.chained(ledger.terms.to_text(), text))
+        )
 
 
 def kills(folder: Path, rounds: int, mutant: str, seed: int) -> dict[str, Any]:
@@ -194,14 +198,14 @@ def observed(folder: Path) -> dict[str, Any]:
 @contextmanager
 def no_transaction(path: Path) -> Any:
     """The mutant: every statement for itself."""
-    with ledgers._connection(path) as db:
+    with ledger_file.connection(path) as db:
         yield db
 
 
 def rush(folder: Path, debtors: int, mutant: str) -> dict[str, Any]:
     """All debtors debit one ledger at once until it is empty; how many debits went through, and other errors."""
     if mutant == "no-transaction":
-        ledgers._writing = no_transaction
+        vars(ledgers)["writing"] = no_transaction
     children = [forked(lambda who=who: debtor(folder, who)) for who in range(debtors)]  # type: ignore[misc]
     time.sleep(0.2)
     (folder / "go").touch()

@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quietrank as qr
-from quietrank import ledger as ledgers
-from quietrank import noise
+from quietrank import ledger_file, noise
 from quietrank.accounting import Charge, Cost, rho_for
 from quietrank.errors import BudgetError, LedgerError, PrivacyError
 from quietrank.ledger import BudgetLedger
+from quietrank.ledger_records import chained
 from quietrank.tally import tally_votes
 from tests.helpers import from_arrow, write_csv
 from tests.test_cli import GOOD, Run, run  # noqa: F401
@@ -92,6 +92,16 @@ def test_the_largest_that_fits_fits(
         assert len(ledger.entries()) == before + 1
         with pytest.raises(BudgetError):
             ledger.debit(made(max(1.001 * told.value.largest, 1e-3), 1e-6))
+
+
+@pytest.mark.parametrize("cost", [(-1.0, 0.0, None), (0.0, 0.0, None), (float("nan"), 0.0, None), (1.0, -1e-9, None)])
+def test_no_cost_gives_budget_back(path: Path, cost: tuple[float, float, float | None]) -> None:
+    """A debit below nothing would be a refund."""
+    ledger = new(path, 1.0, 1e-6)
+    for wrong in (Cost(*cost), Cost(0.1, 0.0, -1.0), Cost(0.1, 1e-7, float("nan"))):
+        with pytest.raises(PrivacyError, match="cannot cost"):
+            ledger.debit(Charge(qr.Privacy(0.1, "comparison"), wrong, "a refund"))
+    assert ledger.entries() == []
 
 
 def test_a_refusal_names_the_figures(path: Path) -> None:
@@ -203,7 +213,7 @@ def test_a_release_that_fails_after_its_debit_stays_paid(path: Path, monkeypatch
 def test_the_debit_is_durable(path: Path) -> None:
     """The folder is synced too (EXTRA), in a rollback journal that is deleted: without it a power cut can undo it."""
     new(path)
-    with ledgers._writing(path) as db:
+    with ledger_file.writing(path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert db.in_transaction
@@ -244,14 +254,14 @@ def test_a_forged_header_is_noticed(path: Path) -> None:
     ledger = new(path, 1.0, 1e-6)
     for _ in range(3):
         ledger.debit(pure(0.1))
-    with ledgers._reading(path) as db:
+    with ledger_file.reading(path) as db:
         state = ledger._state(db)
     for forged in (
         replace(state, spent=ledger.terms.plans[0].untouched),
         replace(state, plan=2),
         replace(state, plan=9),
     ):
-        seal = ledgers.chained(ledger.terms.to_text(), forged.to_text())
+        seal = chained(ledger.terms.to_text(), forged.to_text())
         with sqlite3.connect(path) as other:
             other.execute("UPDATE header SET state = ?, seal = ?", (forged.to_text(), seal))
         with pytest.raises(LedgerError, match="broken"):

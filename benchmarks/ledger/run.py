@@ -13,7 +13,8 @@ from pathlib import Path
 from quietrank import ledger as ledgers
 from quietrank.accounting import Charge, Cost
 from quietrank.composition import spend_of
-from quietrank.ledger import BudgetLedger, State, chained
+from quietrank.ledger import BudgetLedger
+from quietrank.ledger_records import State, chained
 from quietrank.privacy import Privacy
 
 ENTRIES, REPEAT, ALLOWED = 100_000, 200, 20.0
@@ -24,10 +25,10 @@ CHARGE = Charge(Privacy(EPSILON, "person", max_per_person=15), Cost.pure(EPSILON
 def fill(ledger: BudgetLedger, entries: int) -> None:
     """The entries that as many debits would have made, in one transaction."""
     spend, budget = spend_of(CHARGE.cost), ledger.terms.plans[0]
-    with ledgers._writing(ledger.path) as db:
+    with ledgers.writing(ledger.path) as db:
         state = ledger._state(db)
         for number in range(1, entries + 1):
-            content = ledgers._content(number, CHARGE, 1, spend)
+            content = ledgers.content_of(number, CHARGE, 1, spend)
             state = State(number, chained(state.head, content), budget.after(state.spent, spend))
             db.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, content, state.head))
         text = state.to_text()
@@ -39,7 +40,7 @@ def peer(folder: Path) -> Callable[[], object]:
     db = sqlite3.connect(folder / "peer.db", isolation_level=None)
     db.execute("PRAGMA synchronous = FULL")
     db.execute("CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL)")
-    content = ledgers._content(1, CHARGE, 1, spend_of(CHARGE.cost))
+    content = ledgers.content_of(1, CHARGE, 1, spend_of(CHARGE.cost))
     row = (content, "0" * 64)
     db.execute("BEGIN")
     db.executemany("INSERT INTO entries (content, hash) VALUES (?, ?)", [row] * ENTRIES)

@@ -53,6 +53,8 @@ def spend_of(cost: Cost, k: int = 1) -> Spend:
     By Dwork and Roth (2014, theorem 2.2), with the sum of the geometric series, and by Bun and Steinke (2016,
     proposition 1.9).
     """
+    if not (0 < cost.epsilon < math.inf and 0 <= cost.delta <= 1 and (cost.rho is None or 0 < cost.rho < math.inf)):
+        raise PrivacyError(f"a release cannot cost {cost}: it must cost ε > 0, δ from 0 to 1 and ρ > 0, if any")
     epsilon, rho = k * exact(cost.epsilon), None if cost.rho is None else k**2 * Fraction(cost.rho)
     return Spend(epsilon, _group_delta(cost.epsilon, cost.delta, k), rho)
 
@@ -254,7 +256,7 @@ def _down_until(found: float, fits: Callable[[float], bool]) -> float:
     """The number itself, or one a little below it that fits; 0 if none does."""
     for step in (0, *(2.0**k for k in range(-53, -20))):
         lower = found * (1 - step)
-        if lower > 0 and math.isfinite(lower) and fits(lower):
+        if 1e-150 < lower < math.inf and fits(lower):
             return lower
     return 0.0
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from quietrank.ledger import BudgetLedger, Entry
+    from quietrank.ledger import BudgetLedger
+    from quietrank.ledger_records import Entry
 
 ledger_app = typer.Typer(
     help="A privacy budget that outlives the process: make one, look at it, check that nobody touched it.",
@@ -119,7 +120,7 @@ def _cells(entry: Entry) -> tuple[str, ...]:
 
 
 def _as_values(ledger: BudgetLedger, entries: list[Entry]) -> dict[str, Any]:
-    from quietrank.ledger import FORMAT
+    from quietrank.ledger_records import FORMAT
 
     terms = ledger.terms
     return {
