@@ -207,7 +207,8 @@ def rush(folder: Path, debtors: int, mutant: str) -> dict[str, Any]:
     if mutant == "no-transaction":
         vars(ledgers)["writing"] = no_transaction
     children = [forked(lambda who=who: debtor(folder, who)) for who in range(debtors)]  # type: ignore[misc]
-    time.sleep(0.2)
+    while len(list(folder.glob("ready-*"))) < debtors:
+        time.sleep(0.001)
     (folder / "go").touch()
     for child in children:
         os.waitpid(child, 0)
@@ -218,6 +219,7 @@ def rush(folder: Path, debtors: int, mutant: str) -> dict[str, Any]:
 def debtor(folder: Path, who: int) -> None:
     paid = 0
     errors: list[str] = []
+    (folder / f"ready-{who}").touch()
     while not (folder / "go").exists():
         time.sleep(0.001)
     while len(errors) < 5:
