@@ -21,6 +21,7 @@ from rich.console import Console
 
 from quietrank import __version__
 from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.ledger_commands import ledger_app, open_ledger
 from quietrank.paper.commands import paper_app
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")
 stderr = Console(stderr=True)
 
@@ -174,6 +176,9 @@ def rank(
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Drop rows that cannot be used, one by one, instead of refusing.")
     ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Pay from this budget (see quietrank ledger).", metavar="FILE")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
@@ -195,6 +200,7 @@ def rank(
     )
     ridge = _gamma(gamma)
     _check_writable(out, source.path)
+    budget = None if ledger is None else open_ledger(ledger, out)  # refused before the votes are read
     with stderr.status("counting votes and drawing noise …"):
         release = pipeline.rank(
             source.read(skip_invalid=skip_invalid),
@@ -205,6 +211,7 @@ def rank(
             comparisons_per_item=comparisons_per_item,
             calibration=calibration,
             link=link,
+            ledger=budget,
         )
     _print_release(release, format)  # first: what was paid for must not be lost when the file cannot be written
     if out is not None:

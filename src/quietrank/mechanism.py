@@ -28,8 +28,9 @@ def add_noise(
     if isinstance(tally, PairTally):
         pairs, tally = _public_pairs(tally, privacy), tally.by_item
     require_kept(tally.items, calibrated)
+    entry, what = None, f"{calibrated.mechanism} noise on {calibrated.statistic}"
     if ledger is not None:
-        ledger.debit(Charge(privacy, calibrated.cost, f"{calibrated.mechanism} noise on {calibrated.statistic}"))
+        entry = ledger.debit(Charge(privacy, calibrated.cost, what))
     return NoisyTally(
         items=tally.items,
         privacy=privacy,
@@ -44,6 +45,7 @@ def add_noise(
         public_total=_public_total(tally, privacy),
         public_pairs=pairs,
         rows_skipped=rows_skipped,
+        ledger_entry=entry,
     )
 
 

@@ -55,6 +55,8 @@ class NoisyTally:
     """under a public design, who met whom, if the method needs it"""
     rows_skipped: bool
     """whether unusable rows were to be skipped; not whether there were any"""
+    ledger_entry: str | None = None
+    """the id of the ledger's entry that paid for it"""
 
     def _votes(self, values: NDArray[np.int64]) -> Floats:
         return np.asarray(values * float(self.step), dtype=np.float64)

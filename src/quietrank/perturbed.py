@@ -80,6 +80,8 @@ class PerturbedScores:
     """the released vector, in lattice steps"""
     rows_skipped: bool = False
     """whether unusable rows were to be skipped; not whether there were any"""
+    ledger_entry: str | None = None
+    """the id of the ledger's entry that paid for it"""
 
     @property
     def scores(self) -> FloatArray:
@@ -107,12 +109,13 @@ def perturbed_mle(
     """
     gamma = _chosen_gamma(tally, privacy, gamma, per_item, calibration, link, releases_per_unit)
     plan = make_plan(len(tally.items), privacy, gamma, calibration, link, releases_per_unit)
+    entry = None
     if ledger is not None:
-        ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
+        entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
     draw = noise.truncated_laplace(len(tally.items), plan.lambda_ / plan.grid)
     theta = minimise(objective_of(tally, plan, draw), plan.tolerance)
     values = noise.add_laplace(to_lattice(theta, plan.step), plan.seal_scale)
-    return PerturbedScores(tally.items, privacy, plan, values, rows_skipped)
+    return PerturbedScores(tally.items, privacy, plan, values, rows_skipped, entry)
 
 
 def objective_of(tally: PairTally, plan: Plan, draw: Sequence[int]) -> Objective:

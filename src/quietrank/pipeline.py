@@ -61,7 +61,8 @@ def rank(
     count = tally_pairs if needs_pairs(ranked_by, privacy) else tally_votes
     tally = count(votes, choice.noise.privacy, choice.noise.clip)
     noisy = add_noise(tally, choice.noise, ledger=ledger, rows_skipped=votes.skip_invalid)
-    return make_release(noisy.items, noisy.privacy, _record(noisy, choice), estimate(noisy, ranked_by, gamma))
+    scored = estimate(noisy, ranked_by, gamma)
+    return make_release(noisy.items, noisy.privacy, _record(noisy, choice), scored, noisy.ledger_entry)
 
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
@@ -119,4 +120,5 @@ def _release_perturbed(found: PerturbedScores) -> Release:
     }
     made = assumptions(found.items, found.privacy, Method.BRADLEY_TERRY, found.rows_skipped, actual_pairs=True)
     scored = Estimate(Method.BRADLEY_TERRY, found.scores, None, None, made, plan.gamma)
-    return make_release(found.items, found.privacy, Mechanism("perturbed-mle", tuple(figures.items())), scored)
+    record = Mechanism("perturbed-mle", tuple(figures.items()))
+    return make_release(found.items, found.privacy, record, scored, found.ledger_entry)

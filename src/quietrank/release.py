@@ -79,6 +79,8 @@ class Release:
     gamma: float | None = None
     """the ridge of Bradley–Terry scores, where these were fitted"""
     made_with: str = f"quietrank {__version__}"
+    ledger_entry: str | None = None
+    """the id of the ledger's entry that paid for it, where there is a ledger"""
 
     def table(self) -> pa.Table:
         """The ranking as an Arrow table, which pandas and polars read (`.to_pandas()`)."""
@@ -98,6 +100,7 @@ class Release:
             "gamma": self.gamma,
             "assumptions": list(self.assumptions),
             "made_with": self.made_with,
+            "ledger_entry": self.ledger_entry,
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -150,12 +153,15 @@ class Release:
                 gamma=values["gamma"],
                 assumptions=tuple(values["assumptions"]),
                 made_with=values["made_with"],
+                ledger_entry=values.get("ledger_entry"),
             )
         except (KeyError, TypeError, AttributeError, PrivacyError) as error:
             raise ReleaseError(f"this release is damaged ({error}); make it again") from None
 
 
-def make_release(items: Items, privacy: Privacy, mechanism: Mechanism, estimate: Estimate) -> Release:
+def make_release(
+    items: Items, privacy: Privacy, mechanism: Mechanism, estimate: Estimate, ledger_entry: str | None = None
+) -> Release:
     """Rank the items by their scores and attach the promise."""
     rows = (
         Row(
@@ -167,7 +173,10 @@ def make_release(items: Items, privacy: Privacy, mechanism: Mechanism, estimate:
         )
         for place, index in enumerate(order(estimate.scores, items.names), 1)
     )
-    return Release(tuple(rows), privacy, mechanism, estimate.method.value, estimate.assumptions, estimate.gamma)
+    return Release(
+        tuple(rows), privacy, mechanism, estimate.method.value, estimate.assumptions, estimate.gamma,
+        ledger_entry=ledger_entry,
+    )  # fmt: skip
 
 
 def order(scores: Floats, names: tuple[str, ...]) -> list[int]:
