@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietrank.accounting import Cost, delta_of, epsilon_of, rho_for
+from quietrank.accounting import Cost, as_written, delta_of, epsilon_of, rho_for
 
 
 @given(st.floats(0.01, 20), st.floats(1e-12, 0.01))
@@ -67,3 +68,16 @@ def test_meaningless_budgets_are_refused(epsilon: float, delta: float) -> None:
     """No ρ without a positive ε and a δ between 0 and 1."""
     with pytest.raises(ValueError, match="delta"):
         rho_for(epsilon, delta)
+
+
+@given(st.floats(1e-6, 100))
+def test_noise_is_calibrated_to_no_more_than_what_is_written(epsilon: float) -> None:
+    """At most the decimal, and within one unit in the last place of it."""
+    kept = as_written(epsilon)
+    assert Fraction(kept) <= Fraction(repr(epsilon))
+    assert kept >= math.nextafter(epsilon, 0)
+
+
+def test_a_tenth_in_binary_is_more_than_a_tenth() -> None:
+    """The reason for it: ten releases at the double 0.1 would lose more than 1."""
+    assert 10 * Fraction(0.1) > 1 >= 10 * Fraction(as_written(0.1))

@@ -566,4 +566,5 @@ def test_a_release_holds_no_record_of_the_solver() -> None:
     assert held == {
         "items", "privacy", "plan", "values", "rows_skipped", "calibration", "link", "gamma", "lambda_",
         "epsilon_main", "epsilon_seal", "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale",
+        "ledger_entry",
     }  # fmt: skip

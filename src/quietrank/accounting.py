@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -54,6 +55,14 @@ class Ledger(Protocol):
     def debit(self, charge: Charge) -> str:
         """Pay durably and return the entry's id, or raise when the budget does not allow it."""
         ...
+
+
+def as_written(epsilon: float) -> float:
+    """The largest double that is at most ε as it is written: 0.1 in binary is a little more than a tenth.
+
+    Noise is calibrated to this, and a ledger counts what is written, so that ten releases at 0.1 cost 1.
+    """
+    return epsilon if Fraction(epsilon) <= Fraction(repr(epsilon)) else math.nextafter(epsilon, 0.0)
 
 
 def delta_of(rho: float, epsilon: float) -> float:
