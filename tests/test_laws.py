@@ -13,13 +13,13 @@ from quietrank.privacy import Privacy
 from quietrank.sensitivity import Statistic
 
 ITEMS = Items(("a", "b", "c", "d"))
-STATISTICS = [Statistic.NET_WINS, Statistic.NET_WINS_AND_TOTAL, Statistic.WINS, Statistic.WINS_AND_LOSSES]
 MECHANISMS = [MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN]
 CASES = [
     (mechanism, statistic, design)
     for mechanism in MECHANISMS
-    for statistic in STATISTICS
+    for statistic in Statistic
     for design in ("private", "uniform")
+    if mechanism is MechanismName.GAUSSIAN or statistic is not Statistic.NET_WINS_AND_EXPOSURES
     if not (mechanism is MechanismName.ZONOTOPE and statistic is Statistic.WINS)
 ]
 
@@ -29,11 +29,11 @@ def test_the_law_is_that_of_the_draws(mechanism: MechanismName, statistic: Stati
     """Every entry of the noise that releases draw has the standard deviation of the law's samples, and its total."""
     privacy = for_items(Privacy(1.0, "person", delta=1e-6, one_per_pair=True, design=design), ITEMS)
     calibrated = calibrate(ITEMS, privacy, statistic, mechanism)
-    size = {Statistic.WINS_AND_LOSSES: 8, Statistic.NET_WINS_AND_TOTAL: 5}.get(statistic, 4)
+    sizes = {Statistic.WINS_AND_LOSSES: 8, Statistic.NET_WINS_AND_EXPOSURES: 8, Statistic.NET_WINS_AND_TOTAL: 5}
+    size = sizes.get(statistic, 4)
     zeros = np.zeros(size, dtype=np.int64)
     drawn = np.array([calibrated.noise.add(zeros) for _ in range(4000)]) * float(calibrated.step)
-    if statistic is Statistic.NET_WINS_AND_TOTAL:
-        drawn[:, 4] /= float(calibrated.total_share)
+    drawn[:, 4:] /= float(calibrated.share)
     sampled = calibrated.law.sample(np.random.default_rng(1), 6000)
     assert sampled.shape == (6000, size)
     for column in range(size):
@@ -50,6 +50,7 @@ def test_the_law_is_that_of_the_draws(mechanism: MechanismName, statistic: Stati
         LaplaceLaw(Statistic.NET_WINS, 6, 2.0, sum_zero=True),
         GaussianLaw(Statistic.WINS_AND_LOSSES, 5, 3.0),
         GaussianLaw(Statistic.NET_WINS, 5, 3.0),
+        GaussianLaw(Statistic.NET_WINS_AND_EXPOSURES, 5, 3.0, 0.125),
         ZonotopeLaw(Statistic.NET_WINS, complete(5), 0.5),
     ],
 )
@@ -58,6 +59,9 @@ def test_the_spread_is_that_of_the_samples(law: Law) -> None:
     noise = law.sample(np.random.default_rng(3), 10_000 if isinstance(law, ZonotopeLaw) else 60_000)
     n = noise.shape[1] // 2
     joint = law.statistic is Statistic.WINS_AND_LOSSES
+    if law.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+        assert noise[:, n:].std() == pytest.approx(law.spread.exposure, rel=0.03)
+        noise = noise[:, :n]
     net_wins = (noise[:, :n] - noise[:, n:]) / 2 if joint else noise
     assert net_wins.std() == pytest.approx(law.spread.net_wins, rel=0.03)
     if joint:

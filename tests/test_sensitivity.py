@@ -14,9 +14,10 @@ from quietrank.errors import PrivacyError
 from quietrank.graphs import Graph, complete, double_cover, from_pairs
 from quietrank.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.sensitivity import (
+    EXPOSURE_SHARE,
     TOTAL_SHARE,
     Statistic,
-    clipped_total_share,
+    clipped_share,
     gauge,
     norm_of_one_vote,
     sensitivity,
@@ -29,10 +30,11 @@ PAIRS = tuple(itertools.combinations(range(N), 2))
 Answers = tuple[tuple[tuple[int, int], int], ...]
 """One unit's votes: pairs, each with y in halves."""
 
+WITH_L1 = [statistic for statistic in Statistic if statistic is not Statistic.NET_WINS_AND_EXPOSURES]
 CASES = [
     (privacy, statistic)
     for privacy in PRIVACIES
-    for statistic in Statistic
+    for statistic in WITH_L1
     if not (privacy.design is Design.PUBLIC and statistic not in (Statistic.NET_WINS, Statistic.WINS))
 ]
 
@@ -159,6 +161,10 @@ def _moves(
         Statistic.NET_WINS_AND_TOTAL: [*map(float, net), float(share * sum(wins))],
         Statistic.WINS: [*map(float, wins)],
         Statistic.WINS_AND_LOSSES: [*map(float, wins), *map(float, losses)],
+        Statistic.NET_WINS_AND_EXPOSURES: [
+            *map(float, net),
+            *(float(EXPOSURE_SHARE * (won + lost)) for won, lost in zip(wins, losses, strict=True)),
+        ],
     }[statistic]
 
 
@@ -166,7 +172,7 @@ ONE_PER_PAIR = [
     (graph, limit, neighbours, statistic)
     for graph, limit in ((complete(3), 3), (complete(3), 2), (complete(4), 6), (from_pairs(4, [(0, 1), (2, 3)]), 2))
     for neighbours in ("replace", "add-remove", "outcome")
-    for statistic in Statistic
+    for statistic in WITH_L1
     if neighbours != "outcome" or statistic in (Statistic.NET_WINS, Statistic.WINS)
 ]
 
@@ -245,7 +251,10 @@ def test_a_unit_that_changes_its_group_is_covered() -> None:
 
 @pytest.mark.parametrize("statistic", list(Statistic))
 def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic) -> None:
-    """Random people scaled to norm C: the squared distance never exceeds the bound and comes close to it."""
+    """Random people scaled to norm C: the squared distance never exceeds the bound and comes close to it.
+
+    (s, βd) with exposures taken for not negative alone would allow 2C² + 2C²/(1 + 4β²), which is more.
+    """
     rng = np.random.default_rng(1)
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=4)
     furthest = 0.0
@@ -278,6 +287,7 @@ def test_one_vote_has_the_norm_that_is_stated(statistic: Statistic) -> None:
 def test_the_share_of_a_clipped_total_is_small() -> None:
     """αL adds at most 3 % to the norm √(L/2) of L random votes, as long as the lattice allows."""
     for L in (1, 5, 20, 100, 1000):
-        share = clipped_total_share(Privacy(1.0, "person", delta=1e-6, max_per_person=L))
+        privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=L)
+        share = clipped_share(privacy, Statistic.NET_WINS_AND_TOTAL)
         assert (1 + (float(share) * L) ** 2 / (L / 2)) ** 0.5 <= 1.032
         assert share == Fraction(1, share.denominator)

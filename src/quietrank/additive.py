@@ -20,11 +20,10 @@ from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
 from quietrank.privacy import Neighbours, Privacy, Unit
 from quietrank.sensitivity import (
     PERSON_GRID,
-    TOTAL_SHARE,
     Clip,
     Sensitivity,
     Statistic,
-    clipped_total_share,
+    clipped_share,
     gauge,
     half_vote,
     norm_of_one_vote,
@@ -75,8 +74,8 @@ class Calibrated:
     noise: noise.Noise
     step: Fraction
     """the lattice of the released values, in votes"""
-    total_share: Fraction
-    """α, where the statistic is (s, αT)"""
+    share: Fraction
+    """α or β, where the statistic is (s, αT) or (s, βd); else 1"""
     clip: Clip | None
     law: Law
     cost: Cost
@@ -180,13 +179,9 @@ def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     if privacy.unit is Unit.PERSON:
         privacy = privacy.changed(clip=privacy.clip or default_clip(items, privacy, statistic))
         clip = Clip.of(privacy, statistic, privacy.clip or 0.0)
-        share, norm_squared = clip.total_share, clip.norm**2
-    else:
-        share, norm_squared = TOTAL_SHARE, norm_of_one_vote(privacy, statistic)
-    if statistic is not Statistic.NET_WINS_AND_TOTAL:
-        share = Fraction(1)
+    share = clipped_share(privacy, statistic)
     step = half_vote(privacy) * share
-    squared = squared_l2(privacy, statistic, norm_squared) / step**2
+    squared = squared_l2(privacy, statistic, _norm_squared(privacy, statistic, clip)) / step**2
     rho = rho_for(as_written(privacy.epsilon), as_written(privacy.delta))
     scale = noise.gaussian_scale(squared, rho)
     sigma = scale * float(step)
@@ -203,13 +198,18 @@ def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     )  # fmt: skip
 
 
+def _norm_squared(privacy: Privacy, statistic: Statistic, clip: Clip | None) -> Fraction:
+    """C²: as clipped, or of one vote where votes stand alone."""
+    return norm_of_one_vote(privacy, statistic) if clip is None else clip.norm**2
+
+
 def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
     """C from public values: the norm of a typical person's contribution, to two digits.
 
     A person who casts L votes on random pairs of n items of typical spread has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the
     variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² + ‖losses‖² = (‖d‖² + 4‖s‖²)/2.
     """
-    L, n = privacy.limit, len(items)
+    L, n, share = privacy.limit, len(items), float(clipped_share(privacy, statistic))
     net_wins = L / 2 + L * (L - 1) * 4 / n * TYPICAL_RATE_VARIANCE
     met = 2 * L * (1 - 2 / n) + 4 * L**2 / n
     if privacy.neighbours is Neighbours.OUTCOME:
@@ -217,9 +217,10 @@ def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
     else:
         square = {
             Statistic.NET_WINS: net_wins,
-            Statistic.NET_WINS_AND_TOTAL: net_wins + float(clipped_total_share(privacy) * L) ** 2,
+            Statistic.NET_WINS_AND_TOTAL: net_wins + (share * L) ** 2,
             Statistic.WINS: (met + 4 * net_wins) / 4,
             Statistic.WINS_AND_LOSSES: (met + 4 * net_wins) / 2,
+            Statistic.NET_WINS_AND_EXPOSURES: net_wins + share**2 * met,
         }[statistic]
     return float(f"{sqrt(square):.2g}")
 
@@ -257,7 +258,7 @@ def _laplace_scales(drawn: noise.Noise) -> list[float]:
 
 
 def _gaussian_kept(calibrated: Calibrated, drawn: noise.GaussianNoise) -> bool:
-    privacy, clip = calibrated.privacy, calibrated.clip
-    norm = norm_of_one_vote(privacy, calibrated.statistic) if clip is None else clip.norm**2
-    rho = noise.gaussian_rho(drawn.scale, squared_l2(privacy, calibrated.statistic, norm) / calibrated.step**2)
+    privacy, statistic = calibrated.privacy, calibrated.statistic
+    square = squared_l2(privacy, statistic, _norm_squared(privacy, statistic, calibrated.clip))
+    rho = noise.gaussian_rho(drawn.scale, square / calibrated.step**2)
     return delta_of(rho, as_written(privacy.epsilon)) <= as_written(privacy.delta)

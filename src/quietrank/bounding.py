@@ -101,8 +101,10 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
     """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
     import ibis
 
-    # (s, αT) is taken 1/α times as large, so that S is a whole number.
-    finer = int(1 / clip.total_share) if clip.statistic is Statistic.NET_WINS_AND_TOTAL else 1
+    # (s, αT) is taken 1/α times as large, and (s, βd) 1/2β times, so that S is a whole number.
+    finer = int(1 / clip.share)
+    if clip.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+        finer //= 2
     bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
     people = _squared_norms(rows, clip, finer)
     root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
@@ -142,6 +144,7 @@ def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
             Statistic.NET_WINS_AND_TOTAL: net * net,
             Statistic.WINS: won * won,
             Statistic.WINS_AND_LOSSES: won * won + lost * lost,
+            Statistic.NET_WINS_AND_EXPOSURES: net * net * _whole(finer**2) + met * met,
         }[clip.statistic]
     each = sums.mutate(square=square.cast("decimal(38, 0)"), met=met)
     people = each.group_by("person").agg(square=each.square.sum(), met=each.met.sum())

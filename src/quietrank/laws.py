@@ -43,7 +43,7 @@ class LaplaceLaw:
     items: int
     scale: float
     sum_zero: bool
-    total_share: float = 1.0
+    share: float = 1.0
 
     @property
     def spread(self) -> Spread:
@@ -72,7 +72,7 @@ class LaplaceLaw:
     def _with_total(self, rng: np.random.Generator, noise: Floats) -> Floats:
         if self.statistic is not Statistic.NET_WINS_AND_TOTAL:
             return noise
-        return np.column_stack([noise, rng.laplace(0, self.scale / self.total_share, len(noise))])
+        return np.column_stack([noise, rng.laplace(0, self.scale / self.share, len(noise))])
 
 
 @dataclass(frozen=True)
@@ -82,18 +82,22 @@ class GaussianLaw:
     statistic: Statistic
     items: int
     sigma: float
-    total_share: float = 1.0
+    share: float = 1.0
 
     @property
     def spread(self) -> Spread:
+        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+            return Spread(self.sigma, self.sigma, self.sigma / self.share, 0.0)
         return _spread(self.statistic, self.sigma**2, 0.0, 0.0)
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
         """`draws` rows of noise."""
         noise = rng.normal(0, self.sigma, (draws, _entries(self.statistic, self.items)))
+        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+            noise[:, self.items :] /= self.share
         if self.statistic is not Statistic.NET_WINS_AND_TOTAL:
             return noise
-        return np.column_stack([noise, rng.normal(0, self.sigma / self.total_share, draws)])
+        return np.column_stack([noise, rng.normal(0, self.sigma / self.share, draws)])
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ Law = LaplaceLaw | GaussianLaw | ZonotopeLaw
 
 def _entries(statistic: Statistic, items: int) -> int:
     """How many entries the statistic has, the total aside."""
-    return 2 * items if statistic is Statistic.WINS_AND_LOSSES else items
+    return 2 * items if statistic in (Statistic.WINS_AND_LOSSES, Statistic.NET_WINS_AND_EXPOSURES) else items
 
 
 def _spread(statistic: Statistic, variance: float, covariance: float, kurtosis: float) -> Spread:

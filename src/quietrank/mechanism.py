@@ -37,7 +37,7 @@ def add_noise(
         statistic=calibrated.statistic,
         values=calibrated.noise.add(exact_values(tally, calibrated)),
         step=calibrated.step,
-        total_share=calibrated.total_share,
+        share=calibrated.share,
         mechanism=calibrated.mechanism.value,
         figures=calibrated.figures,
         law=calibrated.law,
@@ -58,7 +58,9 @@ def exact_values(tally: Tally, calibrated: Calibrated) -> NDArray[np.int64]:
         return tally.wins * finer
     if calibrated.statistic is Statistic.WINS_AND_LOSSES:
         return np.concatenate([tally.wins, tally.losses]) * finer
-    return np.append(tally.net_wins * finer, int(tally.total * finer * calibrated.total_share))
+    beside = tally.exposure if calibrated.statistic is Statistic.NET_WINS_AND_EXPOSURES else tally.total
+    # Of the share itself there are finer·share steps in a step of the tally, a whole number.
+    return np.append(tally.net_wins * finer, np.asarray(beside) * int(finer * calibrated.share))
 
 
 def _public_pairs(tally: PairTally, privacy: Privacy) -> PublicPairs | None:

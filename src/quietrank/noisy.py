@@ -40,8 +40,8 @@ class NoisyTally:
     """the noisy statistic in lattice steps"""
     step: Fraction
     """one lattice step, in votes"""
-    total_share: Fraction
-    """α, where the statistic is (s, αT)"""
+    share: Fraction
+    """α or β, where the statistic is (s, αT) or (s, βd); else 1"""
     mechanism: str
     figures: tuple[tuple[str, float | str], ...]
     """what is public about the noise: sensitivity, scale and the like"""
@@ -90,9 +90,19 @@ class NoisyTally:
         if self.public_total is not None:
             return self.public_total
         if self.statistic is Statistic.NET_WINS_AND_TOTAL:
-            return float(self.values[n] * self.step / self.total_share)
+            return float(self.values[n] * self.step / self.share)
+        if self.released_exposure is not None:
+            return float(self.released_exposure.sum()) / 2
+        return None
+
+    @property
+    def released_exposure(self) -> Floats | None:
+        """d with noise on it, if it was released."""
+        n = len(self.items)
         if self.statistic is Statistic.WINS_AND_LOSSES:
-            return float(self._votes(self.values).sum()) / 2
+            return self._votes(self.values[:n] + self.values[n:])
+        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+            return self._votes(self.values[n:]) / float(self.share)
         return None
 
     @property
@@ -101,8 +111,15 @@ class NoisyTally:
         n = len(self.items)
         if self.public_exposure is not None:
             return self.public_exposure
-        if self.statistic is Statistic.WINS_AND_LOSSES:
-            return self._votes(self.values[:n] + self.values[n:])
+        if self.released_exposure is not None:
+            return shrunk(self.released_exposure, self.law.spread.exposure)
         if self.privacy.design is Design.UNIFORM and self.total is not None:
             return np.full(n, 2 * self.total / n)
         return None
+
+
+def shrunk(noisy: Floats, noise_sd: float) -> Floats:
+    """Noisy exposures moved towards their mean, the more so the more of their variance is noise (empirical Bayes)."""
+    mean, variance = noisy.mean(), noisy.var()
+    signal = max(0.0, variance - noise_sd**2)
+    return np.asarray(mean + (noisy - mean) * (signal / variance if variance > 0 else 1.0))

@@ -44,10 +44,13 @@ def needs_pairs(method: Method, privacy: Privacy) -> bool:
     return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
 
 
-def statistic_for(method: Method, privacy: Privacy, *, free_total: bool = True) -> Statistic:
+def statistic_for(
+    method: Method, privacy: Privacy, *, free_total: bool = True, cheap_exposures: bool = False
+) -> Statistic:
     """What has to be released for this method; decided by public things alone.
 
-    `free_total` says that the mechanism charges nothing for the total beside the net wins.
+    `free_total` says that the mechanism charges nothing for the total beside the net wins, `cheap_exposures` that it
+    can take exposures at a small share.
     """
     if method is Method.WINS:
         return Statistic.WINS
@@ -55,7 +58,9 @@ def statistic_for(method: Method, privacy: Privacy, *, free_total: bool = True) 
         return Statistic.NET_WINS
     if privacy.design is Design.PRIVATE:
         # Exposures double the sensitivity: do not buy them for a ranking that makes no use of them.
-        return Statistic.NET_WINS if method is Method.NET_WINS else Statistic.WINS_AND_LOSSES
+        if method is Method.NET_WINS:
+            return Statistic.NET_WINS
+        return Statistic.NET_WINS_AND_EXPOSURES if cheap_exposures else Statistic.WINS_AND_LOSSES
     if privacy.votes_are_public:
         return Statistic.NET_WINS
     if not free_total and method in (Method.AUTO, Method.NET_WINS):
