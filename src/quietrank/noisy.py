@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,23 @@ class NoisyTally:
     """under a public design, who met whom, if the method needs it"""
     rows_skipped: bool
     """whether unusable rows were to be skipped; not whether there were any"""
+    ledger_entry: str | None = None
+    """the id of the ledger's entry that paid for it"""
+    alternatives: tuple[tuple[str, float], ...] = ()
+    """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The noisy tally as JSON text; also written to `path`, whole or not at all."""
+        from quietrank.tally_file import save
+
+        return save(self, path)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> NoisyTally:
+        """Read a noisy tally from a file."""
+        from quietrank.tally_file import load
+
+        return load(path, cls)
 
     def _votes(self, values: NDArray[np.int64]) -> Floats:
         return np.asarray(values * float(self.step), dtype=np.float64)
@@ -104,3 +122,26 @@ class NoisyTally:
         if self.privacy.design is Design.UNIFORM and self.total is not None:
             return np.full(n, 2 * self.total / n)
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedTally:
+    """One noisy tally per group, which keep one promise together."""
+
+    by: str
+    """what the votes were split by"""
+    tallies: tuple[tuple[str, NoisyTally], ...]
+    """each group with its tally, in the order in which the groups were declared"""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """All groups as JSON text; also written to `path`, whole or not at all."""
+        from quietrank.tally_file import save
+
+        return save(self, path)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> GroupedTally:
+        """Read the noisy tallies of all groups from a file."""
+        from quietrank.tally_file import load
+
+        return load(path, cls)
