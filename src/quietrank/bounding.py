@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ANSWER_GRID = 2**10
 """Where answers are averaged and then clipped, an answer weighs this many parts and the clipping factor the rest."""
 
-SCRAMBLE = (48_271, 69_621, 2_147_483_647)
+SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 """a·low + b·high modulo a prime: an order of pairs that has nothing to do with the order of items"""
 
 EXACT_DECIMALS = ("duckdb", "postgres", "pyspark")

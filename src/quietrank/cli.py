@@ -26,6 +26,7 @@ from quietrank.paper.commands import paper_app
 if TYPE_CHECKING:
     from quietrank.check import Report
     from quietrank.grouped import GroupedRelease
+    from quietrank.noisy import GroupedTally, NoisyTally
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.privacy import Privacy
     from quietrank.release import Release
@@ -219,18 +220,18 @@ def rank(
     perturbed: dict[str, Any] = {
         "comparisons_per_item": comparisons_per_item, "calibration": calibration, "link": link
     }  # fmt: skip
+    pipeline.Asked.of(mechanism, method, ridge, **perturbed)  # refused before anything is read or paid for
     with stderr.status("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
         words: dict[str, Any] = {"mechanism": mechanism, "method": method}
-        pipeline.Asked.of(mechanism, method, ridge, **perturbed)
-        if save_tally is not None:
+        if save_tally is None:
+            make = pipeline.rank if by is None else pipeline.rank_by_group
+            release: Release | GroupedRelease = make(votes, privacy, **words, gamma=ridge, **perturbed)
+        else:
             draw = pipeline.noisy_tally if by is None else pipeline.noisy_tally_by_group
             tally = draw(votes, privacy, **words)
-            tally.to_json(save_tally)  # first: from this everything else can be made again
-            release: Release | GroupedRelease = pipeline.rerank(tally, method=method, gamma=ridge)
-        else:
-            make = pipeline.rank if by is None else pipeline.rank_by_group
-            release = make(votes, privacy, **words, gamma=ridge, **perturbed)
+    if save_tally is not None:
+        release = _saved(tally, save_tally, method, ridge, format)
     _print_release(release, format)  # first: what was paid for must not be lost when the file cannot be written
     if out is not None:
         release.to_json(out)
@@ -411,6 +412,20 @@ def _check_writable(out: Path | None, votes: Path | None = None, option: str = "
         raise ReleaseError(f"{out} cannot be written; choose another place")
     if votes is not None and votes.exists() and out.exists() and out.samefile(votes):
         raise ReleaseError(f"{option} would overwrite {votes}, which is read; choose another name")
+
+
+def _saved(
+    tally: NoisyTally | GroupedTally, path: Path, method: str, gamma: Any, format: Format
+) -> Release | GroupedRelease:
+    """The release, once the tally is saved: what was paid for must not be lost when either of the two fails."""
+    from quietrank import pipeline
+
+    try:
+        tally.to_json(path)
+    except ReleaseError:
+        _print_release(pipeline.rerank(tally, method=method, gamma=gamma), format)
+        raise
+    return pipeline.rerank(tally, method=method, gamma=gamma)
 
 
 def _print_release(release: Release | GroupedRelease, format: Format) -> None:
