@@ -42,8 +42,6 @@ def weigh(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip | None = No
     columns = [name for name in ("a", "b", "y", "group") if name in rows.columns]
     if items.pairs is not None:
         rows = _only_askable(rows, items)
-    if privacy.unit is Unit.PERSON and "group" in rows.columns:
-        rows = check.with_kinds(rows)
     weighed = _weighed(rows, privacy, items, clip)
     return weighed.mutate(weight=_where_allowed(weighed)).select(*columns, "weight")
 
@@ -56,11 +54,13 @@ def _weighed(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip | None) 
         return rows.mutate(weight=ibis.literal(1, type="int64"))
     if privacy.unit is Unit.COMPARISON:
         return _first_few(rows, items, privacy.max_per_person or 0)
+    if clip is None and not privacy.one_per_pair:
+        return _scaled_down(rows, privacy.limit)
+    if "group" in rows.columns:
+        rows = check.with_one_group(rows)
     if clip is not None:
         return _clipped(rows, privacy, items, clip)
-    if privacy.one_per_pair:
-        return _averaged(rows, items, PERSON_GRID, privacy.limit)
-    return _scaled_down(rows, privacy.limit)
+    return _averaged(rows, items, PERSON_GRID, privacy.limit)
 
 
 def _first_few(rows: ir.Table, items: Items, most: int) -> ir.Table:
@@ -88,8 +88,13 @@ def _first_few(rows: ir.Table, items: Items, most: int) -> ir.Table:
 
 def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
     """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
-    people = rows.group_by("person").agg(votes=rows.count())
-    weights = people.select(who=people.person.nullif(""), weight=_share(limit, people.votes))
+    import ibis
+
+    # Whether a person is in one group is found on the way: a join of its own would take as long as all the rest.
+    one_group = check.all_the_same(rows.group) if "group" in rows.columns else ibis.literal(True)
+    people = rows.group_by("person").agg(votes=rows.count(), one_group=one_group)
+    share = ibis.ifelse(people.one_group, _share(limit, people.votes), None)
+    weights = people.select(who=people.person.nullif(""), weight=share)
     # A select, and not a drop, lets Ibis name this query once, so that it is run once.
     return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
@@ -232,4 +237,4 @@ def _where_allowed(rows: ir.Table) -> ir.Value:
     import ibis
 
     weight = ibis.ifelse(rows.askable, rows.weight, None) if "askable" in rows.columns else rows.weight
-    return ibis.ifelse(rows.kinds == 1, weight, None) if "kinds" in rows.columns else weight
+    return ibis.ifelse(rows.one_group, weight, None) if "one_group" in rows.columns else weight

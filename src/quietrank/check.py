@@ -79,11 +79,16 @@ def with_group_index(table: ir.Table, groups: Sequence[str]) -> ir.Table:
     return joined.select(*table.columns, "group_index").view()
 
 
-def with_kinds(rows: ir.Table, column: str = "group") -> ir.Table:
-    """The rows with `kinds`: how many different groups their person's rows have in this column; NULL for nobody."""
-    people = rows.group_by("person").agg(kinds=rows[column].nunique())
-    known = people.select(who=people.person.nullif(""), kinds=people.kinds)
-    return rows.left_join(known, [("person", "who")]).select(*rows.columns, "kinds").view()
+def all_the_same(column: ir.Value) -> ir.Value:
+    """Whether all values are the same, NULL aside; to aggregate with."""
+    return column.min() == column.max()
+
+
+def with_one_group(rows: ir.Table, column: str = "group") -> ir.Table:
+    """The rows with `one_group`: whether their person's rows all have the same in this column; NULL for nobody."""
+    people = rows.group_by("person").agg(one_group=all_the_same(rows[column]))
+    known = people.select(who=people.person.nullif(""), one_group=people.one_group)
+    return rows.left_join(known, [("person", "who")]).select(*rows.columns, "one_group").view()
 
 
 def with_indices(table: ir.Table, items: ir.Table) -> ir.Table:
@@ -257,9 +262,9 @@ def _judged_by_person(judged: ir.Table) -> ir.Table:
     import ibis
 
     sound = judged.flaw.isnull() | (judged.flaw == "unknown outcome")
-    marked = with_kinds(judged.mutate(among=ibis.ifelse(sound, judged.group, None)), "among")
+    marked = with_one_group(judged.mutate(among=ibis.ifelse(sound, judged.group, None)), "among")
     sound = marked.flaw.isnull() | (marked.flaw == "unknown outcome")
-    flaw = ibis.ifelse(sound & (marked.kinds > 1), "person in several groups", marked.flaw)
+    flaw = ibis.ifelse(sound & ~marked.one_group, "person in several groups", marked.flaw)
     return marked.select(*(name for name in judged.columns if name != "flaw"), flaw=flaw)
 
 

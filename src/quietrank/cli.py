@@ -159,7 +159,11 @@ def rank(
     ] = None,
     max_per_person: Annotated[
         float | None,
-        typer.Option(help="L: a person with more votes has them scaled down to this many in all.", metavar="L"),
+        typer.Option(
+            help="L: a person with more votes has them scaled down to this many in all (unit comparison: L of them "
+            "count).",
+            metavar="L",
+        ),
     ] = None,
     one_per_pair: Annotated[
         bool,
