@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -133,6 +134,27 @@ def test_the_tallies_of_groups_are_the_definition(bounded: str, rows: list[Row])
     """Counting all groups in one pass equals adding up by hand, exactly, by item and by pair."""
     privacy, clip = BOUNDED[bounded]
     _check_by_hand(read(rows), rows, privacy, clip)
+
+
+@pytest.mark.parametrize("skip_invalid", [False, True])
+@pytest.mark.parametrize("bounded", BOUNDED)
+def test_all_joins_together_are_the_definition(bounded: str, skip_invalid: bool) -> None:
+    """With a list of askable pairs, and as an Ibis table of the user's, every join of the chain takes part."""
+    import ibis
+
+    rng = random.Random(4)
+    homes = {f"p{k}": rng.choice(GROUPS) for k in range(8)}
+    asked = [("A1", "ç"), ("Ω", "A1"), ("b c", "Ω"), ("ç", "b c")]
+    rows: list[Row] = []
+    for person, home in homes.items():
+        for _ in range(rng.randrange(1, 7)):
+            a, b = rng.sample(rng.choice(asked), 2)
+            rows.append((person, a, b, rng.choice(["a", "b", "tie"]), home))
+    privacy, clip = BOUNDED[bounded]
+    _check_by_hand(read(rows, pairs=asked, skip_invalid=skip_invalid), rows, privacy, clip)
+    table = ibis.memtable(read(rows).source.table.to_pyarrow())
+    words: dict[str, Any] = {"items": ITEMS, "pairs": asked, "by": "country", "groups": GROUPS}
+    _check_by_hand(read_votes(table, **words, skip_invalid=skip_invalid), rows, privacy, clip)
 
 
 @given(rows=grouped_votes(), privacy=st.sampled_from([EACH_VOTE, EACH_PERSON, ONE_PER_PAIR]))
