@@ -474,3 +474,28 @@ def test_rerank_refuses_with_a_reason(
     assert reason in result.stderr
     overwritten = run("rerank", tally, "--out", tally)
     assert "overwrite" in overwritten.stderr
+
+
+@pytest.mark.parametrize("by", [(), BY_GROUP])
+def test_a_ledger_pays_once_for_all_groups_and_all_rankings(
+    run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...]
+) -> None:
+    """One entry of ε, whose id is in the release, in the tally and in what is made from it later."""
+    budget, tally = tmp_path / "budget.db", tmp_path / "tally.json"
+    run("ledger", "new", budget, "--epsilon", 2, "--data", "votes", "--unit", "person")
+    words = ("--items", "x,y,z", *by, "--ledger", budget, "--save-tally", tally, "--format", "json")
+    release = json.loads(run("rank", lands, *PEOPLE, *words).stdout)
+    again = json.loads(run("rerank", tally, "--method", "net-wins", "--format", "json").stdout)
+    shown = json.loads(run("ledger", "show", budget, "--format", "json").stdout)
+    (entry,) = shown["entries"]
+    for made in (release, again):
+        found = made["groups"].values() if by else [made]
+        assert {one["ledger_entry"] for one in found} == {entry["entry"]}
+
+
+def test_two_outputs_are_two_files(run: Run, lands: Path, tmp_path: Path) -> None:
+    """The release must not overwrite the tally."""
+    same = tmp_path / "same.json"
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--out", same, "--save-tally", same)
+    assert result.code == 2
+    assert not same.exists()

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import sqrt
 
 from quietrank import noise
-from quietrank.accounting import Cost, delta_of, rho_for
+from quietrank.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.errors import PrivacyError
 from quietrank.graphs import double_cover
 from quietrank.items import Items
@@ -111,7 +111,7 @@ def _laplace(items: Items, privacy: Privacy, statistic: Statistic, groups: bool)
     size = (2 if statistic is Statistic.WINS_AND_LOSSES else 1) * len(items)
     sum_zero = statistic is not Statistic.WINS and size <= MOST_SUM_ZERO
     step = min(reach.step, FINE) if sum_zero else reach.step
-    scale = noise.laplace_scale(_steps(reach.l1, step), privacy.epsilon)
+    scale = noise.laplace_scale(_steps(reach.l1, step), as_written(privacy.epsilon))
     total = statistic is Statistic.NET_WINS_AND_TOTAL
     drawn: noise.Noise = noise.LaplaceNoise(scale)
     if sum_zero:
@@ -154,7 +154,7 @@ def _zonotope(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     joint = statistic is Statistic.WINS_AND_LOSSES
     graph = double_cover(items.graph) if joint else items.graph
     extra = Fraction(2 * privacy.limit) if statistic is Statistic.NET_WINS_AND_TOTAL else None
-    unit = reach / Fraction(privacy.epsilon)  # of K, in votes
+    unit = reach / Fraction(as_written(privacy.epsilon))  # of K, in votes
     body = noise.Zonotope(graph, unit / FINE, extra)
     law = ZonotopeLaw(statistic, graph, float(unit), None if extra is None else float(extra))
     figures: dict[str, Figure] = {
@@ -187,7 +187,7 @@ def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
         share = Fraction(1)
     step = half_vote(privacy) * share
     squared = squared_l2(privacy, statistic, norm_squared) / step**2
-    rho = rho_for(privacy.epsilon, privacy.delta)
+    rho = rho_for(as_written(privacy.epsilon), as_written(privacy.delta))
     scale = noise.gaussian_scale(squared, rho)
     sigma = scale * float(step)
     figures: dict[str, Figure] = {
@@ -230,15 +230,16 @@ def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
 def require_kept(items: Items, calibrated: Calibrated) -> None:
     """Recompute what the noise loses, from the sensitivity anew and by the noise's own privacy map."""
     privacy, drawn = calibrated.privacy, calibrated.noise
+    epsilon = as_written(privacy.epsilon)
     if isinstance(drawn, noise.GaussianNoise):
         kept = _gaussian_kept(calibrated, drawn)
     elif isinstance(drawn, noise.KNormNoise) and isinstance(drawn.body, noise.Zonotope):
         reach = gauge(privacy, calibrated.statistic, groups=calibrated.groups)
-        kept = reach / (drawn.body.unit * calibrated.step) <= Fraction(privacy.epsilon)
+        kept = reach / (drawn.body.unit * calibrated.step) <= Fraction(epsilon)
     else:
         reach = _l1_reach(items, privacy, calibrated.statistic, calibrated.groups).l1
         steps = _steps(reach, calibrated.step)
-        kept = all(noise.laplace_privacy_loss(scale, steps) <= privacy.epsilon for scale in _laplace_scales(drawn))
+        kept = all(noise.laplace_privacy_loss(scale, steps) <= epsilon for scale in _laplace_scales(drawn))
     if not kept:
         raise PrivacyError(
             f"the {calibrated.mechanism} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; "
@@ -259,4 +260,4 @@ def _gaussian_kept(calibrated: Calibrated, drawn: noise.GaussianNoise) -> bool:
     privacy, clip = calibrated.privacy, calibrated.clip
     norm = norm_of_one_vote(privacy, calibrated.statistic) if clip is None else clip.norm**2
     rho = noise.gaussian_rho(drawn.scale, squared_l2(privacy, calibrated.statistic, norm) / calibrated.step**2)
-    return delta_of(rho, privacy.epsilon) <= privacy.delta
+    return delta_of(rho, as_written(privacy.epsilon)) <= as_written(privacy.delta)

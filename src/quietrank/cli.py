@@ -21,6 +21,7 @@ from rich.console import Console
 
 from quietrank import __version__
 from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.ledger_commands import ledger_app, open_ledger
 from quietrank.paper.commands import paper_app
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")
 stderr = Console(stderr=True)
 
@@ -199,6 +201,9 @@ def rank(
     save_tally: Annotated[
         Path | None, typer.Option(help="Keep the noisy counts here, for quietrank rerank.", metavar="TALLY.json")
     ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Pay from this budget (see quietrank ledger).", metavar="FILE")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
@@ -221,13 +226,16 @@ def rank(
     ridge = _gamma(gamma)
     _check_writable(out, source.path)
     _check_writable(save_tally, source.path, "--save-tally")
+    if out is not None and out == save_tally:
+        raise UsageError(f"--out and --save-tally are both {out}; give each its own file")
     perturbed: dict[str, Any] = {
         "comparisons_per_item": comparisons_per_item, "calibration": calibration, "link": link
     }  # fmt: skip
     pipeline.Asked.of(mechanism, method, ridge, **perturbed)  # refused before anything is read or paid for
+    budget = None if ledger is None else open_ledger(ledger, out, save_tally)  # refused before the votes are read
     with stderr.status("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
-        words: dict[str, Any] = {"mechanism": mechanism, "method": method}
+        words: dict[str, Any] = {"mechanism": mechanism, "method": method, "ledger": budget}
         if save_tally is None:
             make = pipeline.rank if by is None else pipeline.rank_by_group
             release: Release | GroupedRelease = make(votes, privacy, **words, gamma=ridge, **perturbed)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank import noise
-from quietrank.accounting import Charge, Cost, Ledger
+from quietrank.accounting import Charge, Cost, Ledger, as_written
 from quietrank.calibration import Calibration, default_gamma, noise_scale, privacy_loss, require_protectable
 from quietrank.certified import Objective, minimise
 from quietrank.errors import PrivacyError
@@ -230,7 +230,7 @@ def split_budget(epsilon: float, releases_per_unit: int) -> tuple[float, float]:
         raise PrivacyError(f"releases_per_unit must be 1, or 2 for votes split by group; got {releases_per_unit}")
     seal = epsilon * float(SEAL_SHARE) / releases_per_unit
     main = epsilon - releases_per_unit * seal
-    while Fraction(main) + releases_per_unit * Fraction(seal) > Fraction(epsilon):
+    while Fraction(main) + releases_per_unit * Fraction(seal) > Fraction(as_written(epsilon)):
         main = math.nextafter(main, 0)
     return main, seal
 
@@ -261,7 +261,9 @@ def _check(plan: Plan, privacy: Privacy, releases_per_unit: int) -> None:
     seal = noise.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     if not (main <= plan.epsilon_main and seal <= plan.epsilon_seal):
         raise PrivacyError(f"epsilon={privacy.epsilon} would not be kept; nothing was released")
-    if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(privacy.epsilon):
+    if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(
+        as_written(privacy.epsilon)
+    ):
         raise PrivacyError(f"the parts of epsilon={privacy.epsilon} exceed it; nothing was released")
     if not plan.lambda_ / plan.grid <= noise.LARGEST_SCALE:
         raise PrivacyError(f"epsilon={privacy.epsilon} is too small for noise of any use; choose a larger epsilon")
