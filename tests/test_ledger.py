@@ -189,9 +189,8 @@ def test_gaussian_releases_are_paid_in_rho(path: Path) -> None:
     assert ledger.spent <= 1
 
 
-@pytest.mark.xfail(reason="bounding.py does not yet keep at most L votes per person for unit=comparison")
 def test_a_comparison_release_that_a_person_ledger_accepts_keeps_its_limit(path: Path) -> None:
-    """The conversion kε rests on max_per_person being enforced: take this marker away once it is."""
+    """The conversion kε rests on max_per_person being enforced."""
     privacy = qr.Privacy(0.1, "comparison", neighbours="add-remove", max_per_person=2)
     tally = tally_votes(from_arrow([("p1", "A1", "ç", "a")] * 5), privacy)
     assert tally.total * tally.step <= 2

@@ -17,25 +17,37 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from quietrank import estimators
     from quietrank.errors import QuietrankError
+    from quietrank.grouped import GroupedRelease
+    from quietrank.noisy import GroupedTally, NoisyTally
     from quietrank.nonprivate import NonPrivateFit
-    from quietrank.pipeline import fit, rank
+    from quietrank.pipeline import fit, noisy_tally, noisy_tally_by_group, rank, rank_by_group, rerank
     from quietrank.privacy import Privacy
     from quietrank.release import Release
     from quietrank.votes import Votes, read_votes
 
 # Imported when first used: `import quietrank` itself must stay light.
 _HOME = {
+    "GroupedRelease": "quietrank.grouped",
+    "GroupedTally": "quietrank.noisy",
+    "NoisyTally": "quietrank.noisy",
     "NonPrivateFit": "quietrank.nonprivate",
     "Privacy": "quietrank.privacy",
     "QuietrankError": "quietrank.errors",
     "Release": "quietrank.release",
     "Votes": "quietrank.votes",
     "fit": "quietrank.pipeline",
+    "noisy_tally": "quietrank.pipeline",
+    "noisy_tally_by_group": "quietrank.pipeline",
     "rank": "quietrank.pipeline",
+    "rank_by_group": "quietrank.pipeline",
     "read_votes": "quietrank.votes",
+    "rerank": "quietrank.pipeline",
 }
 
 __all__ = [
+    "GroupedRelease",
+    "GroupedTally",
+    "NoisyTally",
     "NonPrivateFit",
     "Privacy",
     "QuietrankError",
@@ -44,8 +56,12 @@ __all__ = [
     "__version__",
     "estimators",
     "fit",
+    "noisy_tally",
+    "noisy_tally_by_group",
     "rank",
+    "rank_by_group",
     "read_votes",
+    "rerank",
 ]
 
 

@@ -62,6 +62,7 @@ def _calibrated(items: Items, privacy: Privacy, method: Method, mechanism: Mecha
         privacy,
         free_total=mechanism is MechanismName.LAPLACE and total_is_free(privacy, groups),
         cheap_exposures=mechanism is MechanismName.GAUSSIAN,
+        groups=groups,
     )
     return calibrate(items, privacy, statistic, mechanism, groups=groups)
 

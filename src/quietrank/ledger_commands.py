@@ -38,13 +38,14 @@ class LedgerFormat(StrEnum):
 File = Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")]
 
 
-def open_ledger(path: Path, out: Path | None = None) -> BudgetLedger:
-    """A ledger to pay from; refused if it could not be written, or would be overwritten by `out`."""
+def open_ledger(path: Path, *outputs: Path | None) -> BudgetLedger:
+    """A ledger to pay from; refused if it could not be written, or would be overwritten by one of the outputs."""
     from quietrank.errors import LedgerError
     from quietrank.ledger import BudgetLedger
 
-    if out is not None and out.exists() and path.exists() and out.samefile(path):
-        raise LedgerError(f"--out would overwrite the ledger {path}; choose another name")
+    for out in outputs:
+        if out is not None and out.exists() and path.exists() and out.samefile(path):
+            raise LedgerError(f"{out} would overwrite the ledger {path}; choose another name")
     found = BudgetLedger.open(path)
     found.require_writable()
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,21 @@ class NoisyTally:
     """whether unusable rows were to be skipped; not whether there were any"""
     ledger_entry: str | None = None
     """the id of the ledger's entry that paid for it"""
+    alternatives: tuple[tuple[str, float], ...] = ()
+    """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The noisy tally as JSON text; also written to `path`, whole or not at all."""
+        from quietrank.tally_file import save
+
+        return save(self, path)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> NoisyTally:
+        """Read a noisy tally from a file."""
+        from quietrank.tally_file import load
+
+        return load(path, cls)
 
     def _votes(self, values: NDArray[np.int64]) -> Floats:
         return np.asarray(values * float(self.step), dtype=np.float64)
@@ -90,7 +106,9 @@ class NoisyTally:
         if self.public_total is not None:
             return self.public_total
         if self.statistic is Statistic.NET_WINS_AND_TOTAL:
-            return float(self.values[n] * self.step / self.share)
+            # Under a uniform design s_i = d_i(τ_i − ½) with d_i = 2T/n: no total is so small that a win rate τ_i passes 1.
+            least = n * np.abs(self._votes(self.values[:n])).max()
+            return max(float(self.values[n] * self.step / self.share), float(least))
         if self.released_exposure is not None:
             return float(self.released_exposure.sum()) / 2
         return None
@@ -123,3 +141,26 @@ def shrunk(noisy: Floats, noise_sd: float) -> Floats:
     mean, variance = noisy.mean(), noisy.var()
     signal = max(0.0, variance - noise_sd**2)
     return np.asarray(mean + (noisy - mean) * (signal / variance if variance > 0 else 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedTally:
+    """One noisy tally per group, which keep one promise together."""
+
+    by: str
+    """what the votes were split by"""
+    tallies: tuple[tuple[str, NoisyTally], ...]
+    """each group with its tally, in the order in which the groups were declared"""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """All groups as JSON text; also written to `path`, whole or not at all."""
+        from quietrank.tally_file import save
+
+        return save(self, path)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> GroupedTally:
+        """Read the noisy tallies of all groups from a file."""
+        from quietrank.tally_file import load
+
+        return load(path, cls)

@@ -112,10 +112,41 @@ def perturbed_mle(
     entry = None
     if ledger is not None:
         entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
+    return _drawn(tally, privacy, plan, entry, rows_skipped)
+
+
+def perturbed_mle_of_groups(
+    tallies: Sequence[PairTally],
+    privacy: Privacy,
+    *,
+    gamma: float | None = None,
+    per_item: float | None = None,
+    calibration: str = "tight",
+    link: str | Link = LOGISTIC,
+    ledger: Ledger | None = None,
+    rows_skipped: bool = False,
+) -> list[PerturbedScores]:
+    """The same for one tally per group: they keep the promise together, and are paid for once, before any noise.
+
+    `per_item` are the comparisons per item expected in one group; no group's number of votes is public.
+    """
+    gamma = _chosen_gamma(tallies[0], privacy, gamma, per_item, calibration, link, 2)
+    plan = make_plan(len(tallies[0].items), privacy, gamma, calibration, link, 2)
+    entry = None
+    if ledger is not None:
+        what = f"perturbed-mle, {len(tallies)} groups"
+        entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), what))
+    return [_drawn(tally, privacy, plan, entry, rows_skipped) for tally in tallies]
+
+
+def _drawn(
+    tally: PairTally, privacy: Privacy, plan: Plan, ledger_entry: str | None, rows_skipped: bool
+) -> PerturbedScores:
+    """Draw, minimise and seal, once it is paid for."""
     draw = noise.truncated_laplace(len(tally.items), plan.lambda_ / plan.grid)
     theta = minimise(objective_of(tally, plan, draw), plan.tolerance)
     values = noise.add_laplace(to_lattice(theta, plan.step), plan.seal_scale)
-    return PerturbedScores(tally.items, privacy, plan, values, rows_skipped, entry)
+    return PerturbedScores(tally.items, privacy, plan, values, rows_skipped, ledger_entry)
 
 
 def objective_of(tally: PairTally, plan: Plan, draw: Sequence[int]) -> Objective:
@@ -138,13 +169,13 @@ def _chosen_gamma(
     """γ as given, or from the comparisons per item as declared, or from the number of votes where it is public."""
     if gamma is not None:
         return gamma
-    if per_item is None and privacy.votes_are_public:
+    if per_item is None and privacy.votes_are_public and releases_per_unit == 1:
         per_item = 2 * tally.rows / len(tally.items)
     if per_item is None:
         raise PrivacyError(
-            f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}, so no "
-            "default gamma can be computed from it; declare --gamma, or --comparisons-per-item as it was expected "
-            "before the votes came in (2 × votes / items)"
+            f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}"
+            f"{' in one group' * (releases_per_unit - 1)}, so no default gamma can be computed from it; declare "
+            "--gamma, or --comparisons-per-item as it was expected before the votes came in (2 × votes / items)"
         )
     epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
     chosen = parse(Calibration, "calibration", calibration)
