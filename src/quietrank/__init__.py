@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from quietrank.errors import QuietrankError
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.pipeline import fit, rank
+    from quietrank.planning.ask import plan
+    from quietrank.planning.result import Plan
     from quietrank.privacy import Privacy
     from quietrank.release import Release
     from quietrank.votes import Votes, read_votes
@@ -26,17 +28,20 @@ if TYPE_CHECKING:
 # Imported when first used: `import quietrank` itself must stay light.
 _HOME = {
     "NonPrivateFit": "quietrank.nonprivate",
+    "Plan": "quietrank.planning.result",
     "Privacy": "quietrank.privacy",
     "QuietrankError": "quietrank.errors",
     "Release": "quietrank.release",
     "Votes": "quietrank.votes",
     "fit": "quietrank.pipeline",
+    "plan": "quietrank.planning.ask",
     "rank": "quietrank.pipeline",
     "read_votes": "quietrank.votes",
 }
 
 __all__ = [
     "NonPrivateFit",
+    "Plan",
     "Privacy",
     "QuietrankError",
     "Release",
@@ -44,6 +49,7 @@ __all__ = [
     "__version__",
     "estimators",
     "fit",
+    "plan",
     "rank",
     "read_votes",
 ]

@@ -22,6 +22,7 @@ from rich.console import Console
 from quietrank import __version__
 from quietrank.errors import QuietrankError, ReleaseError
 from quietrank.paper.commands import paper_app
+from quietrank.planning.commands import plan
 
 if TYPE_CHECKING:
     from quietrank.check import Report
@@ -38,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(paper_app, name="paper")
+app.command()(plan)
 stderr = Console(stderr=True)
 
 

@@ -24,7 +24,7 @@ from quietrank.planning.survey import Advance, Counts, Floats, Simulated, Survey
 from quietrank.privacy import Privacy
 from quietrank.simulate import item_names
 
-REPETITIONS = 1000
+REPETITIONS = 2000
 BRADLEY_TERRY_REPETITIONS = 300
 """Fitting scores takes a millisecond, counting wins a fiftieth of that."""
 MOST_WORK = 60_000_000

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from quietrank.planning.survey import Floats
+from quietrank.planning.survey import Floats, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ def measure(scores: Floats, theta: Floats, k: int, *, as_odds: bool) -> Measured
     )
 
 
-def _top_k_error(rank: Floats, above: Floats, last: Floats, k: int) -> Floats:
+def _top_k_error(rank: Indices, above: Indices, last: Indices, k: int) -> Floats:
     """1 − |Ŝ ∩ S|/k, where items that tie for the last places of S may fill them in any way."""
     chosen = rank < k
     sure, tied = last < k, (above < k) & (last >= k)
@@ -45,7 +45,7 @@ def _top_k_error(rank: Floats, above: Floats, last: Floats, k: int) -> Floats:
     return np.asarray(1 - hits / k)
 
 
-def ranks(scores: Floats) -> Floats:
+def ranks(scores: Floats) -> Indices:
     """0 for the highest score; a fixed coin decides between equal ones, not their place."""
     coin = np.random.default_rng(0).random(scores.shape)
     order = np.lexsort((coin, -scores), axis=1)

@@ -6,10 +6,12 @@ noisy counts, is chosen once for all repetitions: it takes most of the time, and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, inf, log
 from statistics import median
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,23 +71,26 @@ class Maker:
         exposure, total = counts.exposure, counts.total
         for row in range(runs):
             tallies.append(self._tally(values[row], exposure[row], float(total[row]), _met(counts, row)))
-        gamma = _typical_gamma(tallies[:GAMMA_SAMPLES]) if method is Method.BRADLEY_TERRY else "auto"
+        gamma: float | Literal["auto"] = "auto"
+        if method is Method.BRADLEY_TERRY:
+            gamma = _typical_gamma(tallies[:GAMMA_SAMPLES])
         mean = float(exposure.mean())
         return np.array([_on_scale(estimate(tally, method, gamma), mean) for tally in tallies])
 
     def _values(self, counts: Counts, noise: Floats, runs: int) -> NDArray[np.int64]:
         """The noisy statistic in lattice steps."""
-        exact = {
+        columns: dict[Statistic, Callable[[], Floats]] = {
             Statistic.NET_WINS: lambda: counts.net_wins,
             Statistic.NET_WINS_AND_TOTAL: lambda: np.column_stack([counts.net_wins, counts.total]),
             Statistic.WINS: lambda: counts.wins,
             Statistic.WINS_AND_LOSSES: lambda: np.column_stack([counts.wins, counts.losses]),
-        }[self.statistic]()
+        }
+        exact = columns[self.statistic]()
         per_vote = np.full(self.entries, 1 / float(self.step))
         if self.statistic is Statistic.NET_WINS_AND_TOTAL:
             per_vote[-1] *= float(self.total_share)
         noisy = exact[:runs] + noise[np.arange(runs) % len(noise)]
-        return np.rint(noisy * per_vote).astype(np.int64)
+        return np.asarray(np.rint(noisy * per_vote), dtype=np.int64)
 
     def _tally(
         self, values: NDArray[np.int64], exposure: Floats, total: float, pairs: PublicPairs | None

@@ -131,8 +131,12 @@ def simulate(
         theta = survey.strengths(rng)
         rows.append((theta, *_once(survey, privacy, clip, theta, keep_pairs, rng)))
         advance(1 / repetitions)
-    theta, plain, clipped = (list(column) for column in zip(*rows, strict=True))
-    return Simulated(np.array(theta), _stacked(plain), None if clip is None else _stacked(clipped))
+    clipped = [with_clip for _, _, with_clip in rows if with_clip is not None]
+    return Simulated(
+        np.array([theta for theta, _, _ in rows]),
+        _stacked([plain for _, plain, _ in rows]),
+        _stacked(clipped) if clipped else None,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +194,10 @@ class Group:
 
     def counted(self, weight: float, keep_pairs: bool) -> _Once:
         """All votes weigh the same."""
-        wins = np.bincount(self.winner.ravel(), minlength=self.items) * weight
-        losses = np.bincount(self.loser.ravel(), minlength=self.items) * weight
+        wins, losses = (
+            np.asarray(np.bincount(chosen.ravel(), minlength=self.items) * weight, dtype=np.float64)
+            for chosen in (self.winner, self.loser)
+        )
         pairs = self._pair_weights(np.full(len(self.winner), weight)) if keep_pairs else None
         return _Once(wins, losses, pairs)
 
@@ -234,7 +240,8 @@ class Group:
         low, high = np.minimum(self.winner, self.loser), np.maximum(self.winner, self.loser)
         weight = np.repeat(factor, self.winner.shape[1])
         size = self.items * (self.items - 1) // 2
-        return np.bincount(_pair_index(self.items, low, high).ravel(), weights=weight, minlength=size)
+        place = _pair_index(self.items, low, high).ravel()
+        return np.asarray(np.bincount(place, weights=weight, minlength=size), dtype=np.float64)
 
 
 def _ask(survey: Survey, theta: Floats, people: int, rng: np.random.Generator) -> Group:
@@ -276,7 +283,8 @@ def _count_pairs(survey: Survey, theta: Floats, weight: float, keep: bool, rng: 
         n = survey.items
         return np.asarray((np.bincount(i, of_i, n) + np.bincount(j, of_j, n)) * weight)
 
-    return _Once(by_item(first, asked - first), by_item(asked - first, first), asked * weight if keep else None)
+    pairs = np.asarray(asked * weight, dtype=np.float64) if keep else None
+    return _Once(by_item(first, asked - first), by_item(asked - first, first), pairs)
 
 
 def _asked(survey: Survey, rng: np.random.Generator) -> Indices:
@@ -288,7 +296,8 @@ def _asked_distinct(survey: Survey, rng: np.random.Generator) -> Indices:
     share, pairs = survey.per_person / survey.pairs, survey.pairs
     z = rng.normal(size=pairs)
     sd = np.sqrt(survey.people * share * (1 - share) * pairs / max(pairs - 1, 1))
-    return np.clip(np.rint(survey.people * share + sd * (z - z.mean())), 0, survey.people).astype(np.int64)
+    asked = np.rint(survey.people * share + sd * (z - z.mean()))
+    return np.asarray(np.clip(asked, 0, survey.people), dtype=np.int64)
 
 
 def _shrunk(plain: _Once, weight: float, net: float, met: float) -> _Once:
