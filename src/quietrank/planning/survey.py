@@ -33,6 +33,8 @@ PAPER = "paper"
 
 MOST_BY_PERSON = 200_000
 """How many votes and counts of people are simulated one by one, for each repetition."""
+SAMPLED = 30_000
+"""How many of them where a sample is enough to measure what clipping keeps."""
 MOST_PAIRS = 5_000_000
 ANSWER_GRID = 2**10
 """The grid of clipping factors where answers are averaged, as in bounding.py."""
@@ -169,7 +171,7 @@ def _once(
         plain = _count_pairs(survey, theta, weight, keep_pairs, rng)
     if clip is None:
         return plain, None
-    sample = _ask(survey, theta, max(50, MOST_BY_PERSON // (survey.per_person + survey.items)), rng)
+    sample = _ask(survey, theta, max(50, SAMPLED // (survey.per_person + survey.items)), rng)
     return plain, _shrunk(plain, weight, *sample.kept(clip))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil, exp, log
+from math import ceil, sqrt
 
 from quietrank.additive import MechanismName
 from quietrank.errors import QuietrankError
@@ -20,9 +20,9 @@ from quietrank.planning.survey import Advance, two_digits_up
 LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
 """Beyond e^20 there is no promise worth the name."""
 MOST_PEOPLE = 10_000_000
-COARSE, FINE = 9, 4
+COARSE, FINE = 4, 3
 """How often the bracket is halved with few and with all repetitions."""
-EVALUATIONS = COARSE + FINE + 5
+EVALUATIONS = COARSE + FINE + 6
 """About how many trials one answer takes, for the progress bar."""
 
 Trial = Callable[[float, bool], Prediction]
@@ -80,7 +80,7 @@ def smallest_epsilon(forecast: Forecast, mechanism: MechanismName, target: Targe
         tick(1 / EVALUATIONS)
         return forecast.predict(mechanism, epsilon, runs if all_runs else max(50, runs // 4))
 
-    return _smallest(trial, target, LEAST_EPSILON, MOST_EPSILON, two_digits_up)
+    return _smallest(trial, target, 1.0, LEAST_EPSILON, MOST_EPSILON, two_digits_up)
 
 
 def require_reachable(forecast: Forecast, target: Target, tick: Advance) -> None:
@@ -117,25 +117,44 @@ def smallest_people(
     def rounded(people: float) -> float:
         return ceil(people) if people < 100 else two_digits_up(people)
 
-    return _smallest(trial, target, 2, MOST_PEOPLE, rounded)
+    return _smallest(trial, target, 500, 2, MOST_PEOPLE, rounded)
 
 
 def _smallest(
-    trial: Trial, target: Target, low: float, high: float, rounded: Callable[[float], float]
+    trial: Trial, target: Target, start: float, least: float, most: float, rounded: Callable[[float], float]
 ) -> Prediction | None:
-    if not target.met(trial(high, False)):
+    """The first value that meets the target: bracketed from `start`, halved, rounded up and checked."""
+    bracket = _bracket(lambda value: target.met(trial(value, False)), start, least, most)
+    if bracket is None:
         return None
-    if target.met(trial(low, True)):
-        return trial(low, True)
-    least, most = low, high
-    for _ in range(COARSE):
-        middle = exp((log(low) + log(high)) / 2)
-        low, high = (low, middle) if target.met(trial(middle, False)) else (middle, high)
-    low, high = max(least, low / 1.25), min(most, high * 1.25)
-    for _ in range(FINE):
-        middle = exp((log(low) + log(high)) / 2)
-        low, high = (low, middle) if target.met(trial(middle, True)) else (middle, high)
+    low, high = _halved(lambda value: target.met(trial(value, False)), *bracket, COARSE)
+    low, high = _halved(
+        lambda value: target.met(trial(value, True)), max(least, low / 1.2), min(most, high * 1.2), FINE
+    )
     found = trial(value := rounded(high), True)
     while not target.met(found) and value < most:
         found = trial(value := rounded(value * 1.05), True)
     return found if target.met(found) else None
+
+
+def _bracket(met: Callable[[float], bool], start: float, least: float, most: float) -> tuple[float, float] | None:
+    """Two values, a factor of at most 4 apart, of which only the larger meets the target; None if none does."""
+    if met(start):
+        high = start
+        while high > least and met(low := max(least, high / 4)):
+            high = low
+        return max(least, high / 4), high
+    low = start
+    while low < most:
+        high = min(most, low * 4)
+        if met(high):
+            return low, high
+        low = high
+    return None
+
+
+def _halved(met: Callable[[float], bool], low: float, high: float, times: int) -> tuple[float, float]:
+    for _ in range(times):
+        middle = sqrt(low * high)
+        low, high = (low, middle) if met(middle) else (middle, high)
+    return low, high
