@@ -56,6 +56,7 @@ def draw(plan: Plan, path: Path) -> None:
         _ticks(panels.flat[0], plan)
         for panel in panels[1]:
             panel.set_xlabel("ε (smaller is more private)")
+        picture.align_ylabels()
         picture.suptitle(_title(plan), fontsize=10)
         handles, labels = panels.flat[0].get_legend_handles_labels()
         picture.legend(handles, labels, loc="outside lower center", ncols=len(labels))
@@ -74,7 +75,7 @@ def _panels(plan: Plan) -> list[tuple[str, Value, float | None]]:
     return [
         (f"top-{asked.top_k} error", lambda one: one.top_k_error, None),
         ("mean error in rank", lambda one: one.rank_error, None),
-        ("probability that the winner is right", lambda one: one.winner, 1.0),
+        ("P(the winner is right)", lambda one: one.winner, 1.0),
         (scale, lambda one: one.score_error, rates),
     ]
 
@@ -83,11 +84,15 @@ def _panel(panel: Axes, plan: Plan, value: Value) -> None:
     for name in dict.fromkeys(one.mechanism for one in plan.curves):
         colour, marker = COLOURS[name]
         curve = [one for one in plan.curves if one.mechanism == name]
-        panel.plot([one.epsilon for one in curve], [value(one) for one in curve], color=colour, label=name)
+        panel.plot([one.epsilon for one in curve], [value(one) for one in curve], color=colour, label=_label(curve[0]))
         asked = [one for one in plan.predictions if one.mechanism == name and one.people == plan.question.survey.people]
         panel.plot([one.epsilon for one in asked], [value(one) for one in asked], marker, color=colour, markersize=5)
     panel.axhline(value(plan.without_privacy), label="without privacy", **FLOOR)
     panel.set_xscale("log")
+
+
+def _label(one: Prediction) -> str:
+    return f"{one.mechanism} (δ = {plain_number(one.delta)})" if one.delta > 0 else one.mechanism
 
 
 def _ticks(panel: Axes, plan: Plan) -> None:

@@ -20,8 +20,10 @@ from quietrank.planning.survey import Advance, two_digits_up
 LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
 """Beyond e^20 there is no promise worth the name."""
 MOST_PEOPLE = 10_000_000
-COARSE, FINE = 4, 3
+COARSE, FINE = 4, 4
 """How often the bracket is halved with few and with all repetitions."""
+PEOPLE_RUNS = 1000
+"""Repetitions for a number of people: each number is simulated anew, which takes longer."""
 EVALUATIONS = COARSE + FINE + 6
 """About how many trials one answer takes, for the progress bar."""
 
@@ -103,13 +105,14 @@ def smallest_people(
     question: Question, mechanism: MechanismName | None, target: Target, tick: Advance
 ) -> Prediction | None:
     """The prediction at the smallest number of people; without a mechanism, for exact counts."""
-    runs = question.runs
+    runs = min(question.runs, PEOPLE_RUNS)
+    alone = replace(question, mechanism=mechanism or question.mechanism)  # no clipping for the sake of others
 
     def trial(people: float, all_runs: bool) -> Prediction:
         tick(1 / EVALUATIONS)
         some = runs if all_runs else max(50, runs // 4)
         survey = replace(question.survey, people=ceil(people))
-        forecast = Forecast(replace(question, survey=survey, repetitions=some))
+        forecast = Forecast(replace(alone, survey=survey, repetitions=some))
         return (
             forecast.without_privacy() if mechanism is None else forecast.predict(mechanism, question.privacy.epsilon)
         )
@@ -128,9 +131,8 @@ def _smallest(
     if bracket is None:
         return None
     low, high = _halved(lambda value: target.met(trial(value, False)), *bracket, COARSE)
-    low, high = _halved(
-        lambda value: target.met(trial(value, True)), max(least, low / 1.2), min(most, high * 1.2), FINE
-    )
+    low, high = max(least, low / 1.1), min(most, high * 1.1)
+    low, high = _halved(lambda value: target.met(trial(value, True)), low, high, FINE)
     found = trial(value := rounded(high), True)
     while not target.met(found) and value < most:
         found = trial(value := rounded(value * 1.05), True)
