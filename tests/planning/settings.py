@@ -29,7 +29,7 @@ class Setting:
     spread: str = "typical"
     options: dict[str, Any] = field(default_factory=dict)
     """of the promise: design, neighbours, delta"""
-    choices: dict[str, str] = field(default_factory=dict)
+    choices: dict[str, Any] = field(default_factory=dict)
     """method and mechanism"""
 
     def plan(self, **more: Any) -> qr.Plan:
@@ -40,7 +40,7 @@ class Setting:
 
     @property
     def privacy(self) -> qr.Privacy:
-        bounded = {"max_per_person": self.per_person} if self.unit == "person" else {}
+        bounded: dict[str, Any] = {"max_per_person": self.per_person} if self.unit == "person" else {}
         return qr.Privacy(self.epsilon, self.unit, one_per_pair=self.one_per_pair, **bounded, **self.options)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import quietrank as qr
-from quietrank import planning
+import quietrank.planning as planning
 from quietrank.additive import MechanismName
 from quietrank.errors import PrivacyError, QuietrankError
 from quietrank.planning.forecast import Prediction

@@ -38,8 +38,8 @@ def test_score_errors_are_on_the_scale_of_the_method() -> None:
     rates = win_rates(TRUTH)
     assert rates.mean() == pytest.approx(0.5)
     assert rates[0, 0] == pytest.approx(np.mean([1 / (1 + np.exp(-d)) for d in (1, 2, 3)]))
-    assert measure(rates + 0.1, TRUTH, 1, as_odds=False).score_error == pytest.approx(0.1)
-    assert measure(TRUTH - 1.5 + 0.2, TRUTH, 1, as_odds=True).score_error == pytest.approx(0.2)
+    assert measure(rates + 0.1, TRUTH, 1, as_odds=False).score_error[0] == pytest.approx(0.1)
+    assert measure(TRUTH - 1.5 + 0.2, TRUTH, 1, as_odds=True).score_error[0] == pytest.approx(0.2)
 
 
 def test_a_coin_decides_between_equal_scores() -> None:

@@ -71,7 +71,8 @@ class Prediction:
     delta: float
     people: int
     score_error: float
-    """root mean square; of win rates, or of Bradley–Terry scores"""
+    """root mean square over the items, of win rates or Bradley–Terry scores; of the median release, because the mean
+    of heavy tails says little"""
     top_k_error: float
     """1 − |Ŝ ∩ S|/k"""
     rank_error: float
@@ -177,7 +178,7 @@ class Forecast:
             epsilon=made.epsilon,
             delta=made.privacy.delta,
             people=asked.survey.people,
-            score_error=found.score_error,
+            score_error=float(np.median(found.score_error)),
             top_k_error=float(found.top_k_error.mean()),
             rank_error=float(found.rank_error.mean()),
             winner=float(found.winner.mean()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
@@ -12,9 +11,9 @@ from quietrank.planning.survey import Floats, Indices
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One value per repetition, and the error of scores over all."""
+    """One value per repetition."""
 
-    score_error: float
+    score_error: Floats
     top_k_error: Floats
     rank_error: Floats
     winner: Floats
@@ -28,8 +27,9 @@ def measure(scores: Floats, theta: Floats, k: int, *, as_odds: bool) -> Measured
     last = theta.shape[1] - 1 - below  # the true ranks of an item are above … last
     off = np.maximum(np.maximum(above - rank, rank - last), 0)
     truth = theta - theta.mean(axis=1, keepdims=True) if as_odds else win_rates(theta)
+    shown = scores if as_odds else np.clip(scores, 0, 1)  # as releases show win rates
     return Measured(
-        score_error=sqrt(float(np.mean((scores - truth) ** 2))),
+        score_error=np.sqrt(np.mean((shown - truth) ** 2, axis=1)),
         top_k_error=_top_k_error(rank, above, last, k),
         rank_error=np.asarray(off.mean(axis=1)),
         winner=((rank == 0) & (above == 0)).any(axis=1).astype(np.float64),
