@@ -39,7 +39,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(paper_app, name="paper")
-app.command()(plan)
 stderr = Console(stderr=True)
 
 
@@ -311,6 +310,9 @@ def demo(
     with stderr.status("ranking …"):
         release = pipeline.rank(demo_votes(), demo_privacy(epsilon), method="bradley-terry")
     _print_release(release, format)
+
+
+app.command()(plan)
 
 
 def _version(asked: bool) -> None:

@@ -58,7 +58,9 @@ def plan(
         int | None, typer.Option(help="How many simulated surveys; more is more precise.", metavar="R", min=10)
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 1,
-    plot: Annotated[Path | None, typer.Option(help="Draw the errors against ε.", metavar="FILE.png|svg")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the errors against ε (.png, .svg or .pdf).", metavar="FILE")
+    ] = None,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
     """Say what accuracy to expect of a survey before it is run. Needs no votes and costs no privacy."""
