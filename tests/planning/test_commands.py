@@ -45,6 +45,16 @@ def test_a_table_with_the_cost_of_privacy(run: Run) -> None:
     assert "65% of its votes" in " ".join(out.split())
 
 
+def test_a_mechanism_asked_for_is_named_where_auto_would_take_another(run: Run) -> None:
+    _, out, _ = run(*SMALL, "--mechanism", "laplace", "--one-per-pair", "--epsilon", "1")
+    assert "zonotope" not in out
+    assert ("--mechanism laplace" in out) == ("laplace *" not in out)
+    _, out, _ = run("--items", 5, "--people", 50, "--repetitions", 30, "--one-per-pair", "--mechanism", "laplace",
+                    "--epsilon", "1")  # fmt: skip
+    assert "--mechanism laplace" in out
+    assert "*" not in out
+
+
 def test_json_and_csv_hold_the_same(run: Run) -> None:
     _, text, _ = run(*SMALL, "--format", "json")
     found = json.loads(text)

@@ -43,7 +43,7 @@ def plan(
     ] = "typical",
     unit: Annotated[str, typer.Option(help="What is protected: person or comparison.")] = "person",
     max_per_person: Annotated[
-        int | None, typer.Option(help="L, if it shall be less than --per-person.", metavar="L", min=1)
+        int | None, typer.Option(help="L, if it is not the number given as --per-person.", metavar="L", min=1)
     ] = None,
     one_per_pair: Annotated[
         bool, typer.Option("--one-per-pair", help="Nobody is asked the same pair twice: less noise.")

@@ -120,7 +120,7 @@ class Forecast:
         """What mechanism=auto would use."""
         asked = self.question
         privacy = for_items(asked.privacy.changed(epsilon=epsilon), asked.items)
-        return choose(asked.items, privacy, asked.method, asked.mechanism).noise.mechanism
+        return choose(asked.items, privacy, asked.method, MechanismName.AUTO).noise.mechanism
 
     def predict(self, mechanism: MechanismName, epsilon: float, repetitions: int | None = None) -> Prediction:
         """The accuracy of one mechanism at one ε; `repetitions` to look at the first few only."""

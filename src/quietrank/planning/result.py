@@ -38,10 +38,10 @@ class Plan:
 
     @property
     def best(self) -> Prediction:
-        """With a target, the answer that asks least; else the last ε with the mechanism that `auto` would use."""
+        """With a target, the answer that asks least; else the last ε, with what `auto` would use if it is there."""
         if self.target is not None:
             return min(self.predictions, key=lambda one: (one.epsilon, one.people))
-        return [one for one in self.predictions if one.chosen][-1]
+        return ([one for one in self.predictions if one.chosen] or list(self.predictions))[-1]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per prediction, the one without privacy last; its ε is None."""
@@ -105,7 +105,7 @@ def rank_options(plan: Plan) -> str:
     words += [f"--design {privacy.design}"] if privacy.design is not Design.PRIVATE else []
     words += [f"--delta {plain_number(best.delta)}"] if best.delta > 0 else []
     words += [f"--clip {plain_number(privacy.clip)}"] if privacy.clip is not None and best.delta > 0 else []
-    words += [f"--mechanism {best.mechanism}"] if not best.chosen or asked.mechanism != "auto" else []
+    words += [f"--mechanism {best.mechanism}"] if not best.chosen else []
     words += [f"--method {asked.method}"] if asked.method != "auto" else []
     return " ".join(words)
 
