@@ -256,7 +256,11 @@ SEARCHED = [
 def _statistics(privacy: Privacy, mechanism: str) -> list[Statistic]:
     public = privacy.design is Design.PUBLIC
     wanted = [Statistic.NET_WINS, Statistic.WINS] if public else list(Statistic)
-    return [statistic for statistic in wanted if mechanism != "zonotope" or statistic is not Statistic.WINS]
+    unfit = {
+        "laplace": (Statistic.NET_WINS_AND_EXPOSURES,),
+        "zonotope": (Statistic.WINS, Statistic.NET_WINS_AND_EXPOSURES),
+    }
+    return [statistic for statistic in wanted if statistic not in unfit.get(mechanism, ())]
 
 
 CASES = [(p, mechanism, statistic) for p, mechanism in SEARCHED for statistic in _statistics(p, mechanism)]

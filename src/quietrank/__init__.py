@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from quietrank.noisy import GroupedTally, NoisyTally
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.pipeline import fit, noisy_tally, noisy_tally_by_group, rank, rank_by_group, rerank
+    from quietrank.planning.ask import plan
+    from quietrank.planning.result import Plan
     from quietrank.privacy import Privacy
     from quietrank.release import Release
     from quietrank.votes import Votes, read_votes
@@ -31,6 +33,7 @@ _HOME = {
     "GroupedTally": "quietrank.noisy",
     "NoisyTally": "quietrank.noisy",
     "NonPrivateFit": "quietrank.nonprivate",
+    "Plan": "quietrank.planning.result",
     "Privacy": "quietrank.privacy",
     "QuietrankError": "quietrank.errors",
     "Release": "quietrank.release",
@@ -38,6 +41,7 @@ _HOME = {
     "fit": "quietrank.pipeline",
     "noisy_tally": "quietrank.pipeline",
     "noisy_tally_by_group": "quietrank.pipeline",
+    "plan": "quietrank.planning.ask",
     "rank": "quietrank.pipeline",
     "rank_by_group": "quietrank.pipeline",
     "read_votes": "quietrank.votes",
@@ -49,6 +53,7 @@ __all__ = [
     "GroupedTally",
     "NoisyTally",
     "NonPrivateFit",
+    "Plan",
     "Privacy",
     "QuietrankError",
     "Release",
@@ -58,6 +63,7 @@ __all__ = [
     "fit",
     "noisy_tally",
     "noisy_tally_by_group",
+    "plan",
     "rank",
     "rank_by_group",
     "read_votes",

@@ -107,7 +107,7 @@ def for_items(privacy: Privacy, items: Items) -> Privacy:
 def _laplace(items: Items, privacy: Privacy, statistic: Statistic, groups: bool) -> Calibrated:
     privacy = privacy.changed(delta=0.0, clip=None)
     reach = _l1_reach(items, privacy, statistic, groups)
-    size = (2 if statistic is Statistic.WINS_AND_LOSSES else 1) * len(items)
+    size = statistic.per_item * len(items)
     sum_zero = statistic is not Statistic.WINS and size <= MOST_SUM_ZERO
     step = min(reach.step, FINE) if sum_zero else reach.step
     scale = noise.laplace_scale(_steps(reach.l1, step), as_written(privacy.epsilon))

@@ -23,6 +23,7 @@ from quietrank import __version__
 from quietrank.errors import QuietrankError, ReleaseError
 from quietrank.ledger_commands import ledger_app, open_ledger
 from quietrank.paper.commands import paper_app
+from quietrank.planning.commands import plan
 
 if TYPE_CHECKING:
     from quietrank.check import Report
@@ -373,6 +374,9 @@ def demo(
     with stderr.status("ranking …"):
         release = pipeline.rank(demo_votes(), demo_privacy(epsilon), method="bradley-terry")
     _print_release(release, format)
+
+
+app.command()(plan)
 
 
 def _version(asked: bool) -> None:

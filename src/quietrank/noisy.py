@@ -106,7 +106,7 @@ class NoisyTally:
         if self.public_total is not None:
             return self.public_total
         if self.statistic is Statistic.NET_WINS_AND_TOTAL:
-            # Under a uniform design s_i = d_i(τ_i − ½) with d_i = 2T/n: no total is so small that a win rate τ_i passes 1.
+            # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
             least = n * np.abs(self._votes(self.values[:n])).max()
             return max(float(self.values[n] * self.step / self.share), float(least))
         if self.released_exposure is not None:

@@ -47,6 +47,15 @@ class Statistic(StrEnum):
     NET_WINS_AND_EXPOSURES = "net-wins-and-exposures"
     """(s, βd), 2n entries; for Gaussian noise"""
 
+    @property
+    def per_item(self) -> int:
+        """How many entries it has for each item."""
+        return 2 if self in (Statistic.WINS_AND_LOSSES, Statistic.NET_WINS_AND_EXPOSURES) else 1
+
+    def size(self, items: int) -> int:
+        """How many entries it has in all."""
+        return self.per_item * items + (self is Statistic.NET_WINS_AND_TOTAL)
+
 
 @dataclass(frozen=True)
 class Sensitivity:

@@ -107,7 +107,7 @@ def _tally(values: Mapping[str, Any]) -> NoisyTally:
         items=items,
         privacy=Privacy(**{name: v for name, v in values["privacy"].items() if name != "statement"}),
         statistic=statistic,
-        values=_integers(values["values"], _size(statistic, len(items))),
+        values=_integers(values["values"], statistic.size(len(items))),
         step=step,
         share=share,
         mechanism=mechanism.name,
@@ -164,15 +164,6 @@ def _pairs(values: Mapping[str, Any], n: int) -> PublicPairs:
     i, j = _integers(values["i"], size), _integers(values["j"], size)
     _require(bool(((i >= 0) & (i < j) & (j < n)).all()), "a pair is not one of two items")
     return PublicPairs(i, j, _floats(values["counts"], size))
-
-
-def _size(statistic: Statistic, n: int) -> int:
-    sizes = {
-        Statistic.NET_WINS_AND_TOTAL: n + 1,
-        Statistic.WINS_AND_LOSSES: 2 * n,
-        Statistic.NET_WINS_AND_EXPOSURES: 2 * n,
-    }
-    return sizes.get(statistic, n)
 
 
 def _integers(values: Sequence[Any], size: int) -> NDArray[np.int64]:

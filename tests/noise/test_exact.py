@@ -27,9 +27,7 @@ class Bits:
 
 @pytest.mark.parametrize("bits", [1, 2, 7, 64])
 @pytest.mark.parametrize("u", [Fraction(1, 3), Fraction(1, 2**40) + Fraction(1, 3**60), Fraction(999, 1000)])
-def test_any_number_of_first_bits_gives_the_same_result(
-    monkeypatch: pytest.MonkeyPatch, bits: int, u: Fraction
-) -> None:
+def test_the_number_of_first_bits_does_not_matter(monkeypatch: pytest.MonkeyPatch, bits: int, u: Fraction) -> None:
     """−10⁶·log u rounded to a whole number, whether one bit is known at first or many."""
     monkeypatch.setattr(exact, "FIRST_BITS", bits)
     monkeypatch.setattr(secrets, "randbits", Bits(u).randbits)
