@@ -18,6 +18,7 @@ from quietrank.privacy import plain_number
 if TYPE_CHECKING:
     from quietrank.grouped import GroupedRelease
     from quietrank.nonprivate import NonPrivateFit
+    from quietrank.privacy import Privacy
     from quietrank.release import Release
 
 COLUMNS = {
@@ -37,8 +38,7 @@ MOST_ROWS = 100
 def render(release: Release) -> Group:
     """The ranking with the promise under it."""
     privacy = release.privacy
-    strength = f"ε = {plain_number(privacy.epsilon)} per {privacy.unit}"
-    title = f"{len(release.ranking)} items by {release.method}, {strength}"
+    title = f"{len(release.ranking)} items by {release.method}, {_strength(privacy)}"
     rows, notes = _shown([release]), _notes(release)
     return Group(Text(title, style="bold"), *_table(rows), Text(privacy.statement), *_noise(release), *notes)
 
@@ -46,7 +46,6 @@ def render(release: Release) -> Group:
 def render_grouped(grouped: GroupedRelease) -> Group:
     """The rankings of all groups in one table, with the promise that they keep together under it."""
     privacy, releases = grouped.privacy, [release for _, release in grouped.releases]
-    strength = f"ε = {plain_number(privacy.epsilon)} per {privacy.unit}"
     title = f"{len(releases)} groups by {grouped.by}, {len(releases[0].ranking)} items by {releases[0].method}"
     groups = [group for group, release in grouped.releases for _ in release.ranking]
     rows = [{"group": group, **row} for group, row in zip(groups, _shown(releases), strict=True)]
@@ -54,9 +53,14 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     warning = f"The noise is as large as the differences between items in {', '.join(drowned)}: there the order may "
     warnings = [Text(warning + "mean little.", style="bold")] if drowned else []
     return Group(
-        Text(f"{title}, {strength} for all together", style="bold"), *_table(rows), Text(grouped.statement),
+        Text(f"{title}, {_strength(privacy)} for all together", style="bold"), *_table(rows), Text(grouped.statement),
         *_noise(releases[0])[:1], *warnings, *_notes(releases[0]),
     )  # fmt: skip
+
+
+def _strength(privacy: Privacy) -> str:
+    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
+    return f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
 
 
 def _shown(releases: Sequence[Release]) -> list[dict[str, Any]]:
@@ -78,11 +82,21 @@ def _noise(release: Release) -> list[Text]:
     noise = dict(release.mechanism.figures).get("noise_sd")
     if not isinstance(noise, float):
         return []
-    lines = [Text(f"Noise: each item's count is off by about ±{noise:.3g} votes (standard deviation), on purpose.")]
+    text = f"Noise: each item's count is off by about ±{noise:.3g} votes (standard deviation), on purpose."
+    lines = [Text(text + _alternatives(release))]
     if _drowned(release):
         warning = "The noise is as large as the differences between items: this order may mean little. "
         lines.append(Text(warning + "More votes, a larger ε or a smaller limit per person would help.", style="bold"))
     return lines
+
+
+def _alternatives(release: Release) -> str:
+    """What the other mechanisms would have cost, where there was a choice."""
+    chosen, *others = release.mechanism.alternatives or ((release.mechanism.name, 0.0),)
+    if not others:
+        return ""
+    costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in others)
+    return f" It is {chosen[0]} noise, the least of those that keep the promise ({costs})."
 
 
 def _drowned(release: Release) -> bool:
