@@ -23,7 +23,7 @@ CONFIDENTIAL = RAW_ROWS | {"mechanism", "perturbed", "certified"}
 """what may touch a Tally"""
 ORCHESTRA = {"pipeline", "cli", "demo", "nonprivate"}
 """what puts both sides together, without looking inside"""
-LEDGER = {"ledger", "ledger_file", "ledger_records"}
+LEDGER = {"ledger.book", "ledger.file", "ledger.records"}
 SEEDED = {"simulate", "plan", "uncertainty", "laws"}
 """where pseudo-random numbers are allowed, besides paper/; `laws` samples the public law of the noise, for planning"""
 

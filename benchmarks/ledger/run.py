@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from quietrank import ledger as ledgers
 from quietrank.accounting import Charge, Cost
-from quietrank.composition import spend_of
-from quietrank.ledger import BudgetLedger
-from quietrank.ledger_records import State, chained
+from quietrank.ledger import book as ledgers
+from quietrank.ledger.book import BudgetLedger
+from quietrank.ledger.composition import spend_of
+from quietrank.ledger.records import State, chained
 from quietrank.privacy import Privacy
 
 ENTRIES, REPEAT, ALLOWED = 100_000, 200, 20.0

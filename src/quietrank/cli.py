@@ -21,7 +21,7 @@ from rich.console import Console
 
 from quietrank import __version__
 from quietrank.errors import QuietrankError, ReleaseError
-from quietrank.ledger_commands import ledger_app, open_ledger
+from quietrank.ledger.commands import ledger_app, open_ledger
 from quietrank.paper.commands import paper_app
 from quietrank.planning.commands import plan
 

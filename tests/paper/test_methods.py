@@ -52,17 +52,6 @@ def test_edge_ridge_is_the_published_one() -> None:
     assert methods.edge_ridge(300, 0.5) == pytest.approx(2 * sqrt(150 * np.log(300)))
 
 
-def test_zonotope_points_are_uniform() -> None:
-    """Three items: the same second moment as rejection sampling from the hexagon, and within it."""
-    rng = np.random.default_rng(0)
-    tiled = np.array([methods.uniform_zonotope_point(3, rng) for _ in range(6000)])
-    box = rng.uniform(-2, 2, size=(60000, 2))
-    points = np.column_stack([box, -box.sum(axis=1)])
-    inside = points[np.abs(points).max(axis=1) <= 2]  # |x_i| ≤ 2 cuts Z(K_3) out of the plane Σx = 0
-    assert np.abs(tiled).max() <= 2 + 1e-12
-    assert (tiled**2).mean() == pytest.approx((inside**2).mean(), rel=0.03)
-
-
 @pytest.mark.parametrize(("n", "sd"), [(4, 7.0), (6, 16.5)])
 def test_zonotope_noise_has_the_designs_size(n: int, sd: float) -> None:
     """Standard deviation per item at ε = 1 as the design page states, and not that of 30 % more noise."""

@@ -10,8 +10,11 @@ from math import inf, isinf, log, sqrt
 import numpy as np
 
 from quietrank.estimators.scores import UniformDesign, fit_scores
+from quietrank.graphs import complete
+from quietrank.laws import ZonotopeLaw
 from quietrank.paper import dense
 from quietrank.paper.data import Duels, Floats
+from quietrank.sensitivity import Statistic
 
 
 def scaled(unit: Floats, scale: float) -> Floats:
@@ -80,58 +83,8 @@ def one_shot_scale(n: int, k: int, p: float, rho: float, epsilon: float) -> floa
     return 8 * (2 / (n * p * (1 - rho))) * sqrt(k * log(n**3)) / epsilon
 
 
-# --- noise uniform in shape: the K-norm mechanism on the zonotope of all pairs
-
-
 def zonotope_noise(n: int, epsilon: float, rng: np.random.Generator) -> Floats:
-    """Noise for net wins when a person answers each pair at most once: Gamma(n, 1/ε) times a uniform point of Z(K_n).
-
-    Z = Σ_{i<j} [−1, 1](e_i − e_j) is tiled by one parallelepiped per spanning tree (DESIGN.md, "the zonotope"):
-    tree edges get uniform coefficients, any other edge (i, j) the sign of (π_i − π_j) − h_ij with π_i − π_j = h_ij
-    along the tree, for generic heights h.
-    """
+    """Noise for net wins when a person answers each pair at most once: the K-norm mechanism on Z(K_n)."""
     if isinf(epsilon):
         return np.zeros(n)
-    return rng.gamma(n, 1 / epsilon) * uniform_zonotope_point(n, rng)
-
-
-def uniform_zonotope_point(n: int, rng: np.random.Generator) -> Floats:
-    i, j = np.triu_indices(n, 1)
-    height = 2.0 ** np.arange(len(i))  # sums of distinct powers of two never cancel
-    tree = _uniform_tree(n, rng)
-    potential = _potentials(n, tree, {(a, b): h for a, b, h in zip(i.tolist(), j.tolist(), height, strict=True)})
-    coefficient = np.sign(potential[i] - potential[j] - height)
-    in_tree = coefficient == 0
-    coefficient[in_tree] = rng.uniform(-1, 1, int(in_tree.sum()))
-    point = np.bincount(i, coefficient, n) - np.bincount(j, coefficient, n)
-    return np.asarray(point)
-
-
-def _uniform_tree(n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """A uniform spanning tree of all pairs, by its Prüfer code."""
-    code = rng.integers(n, size=n - 2).tolist()
-    degree = [1 + code.count(v) for v in range(n)]
-    edges = []
-    for parent in code:
-        leaf = degree.index(1)
-        edges.append((min(leaf, parent), max(leaf, parent)))
-        degree[leaf] -= 1
-        degree[parent] -= 1
-    a, b = (v for v in range(n) if degree[v] == 1)
-    return [*edges, (a, b)]
-
-
-def _potentials(n: int, tree: list[tuple[int, int]], height: dict[tuple[int, int], float]) -> Floats:
-    potential: dict[int, float] = {0: 0.0}
-    left = list(tree)
-    while left:
-        for edge in list(left):
-            a, b = edge
-            if a in potential:
-                potential[b] = potential[a] - height[edge]
-            elif b in potential:
-                potential[a] = potential[b] + height[edge]
-            else:
-                continue
-            left.remove(edge)
-    return np.array([potential[v] for v in range(n)])
+    return ZonotopeLaw(Statistic.NET_WINS, complete(n), 1 / epsilon).sample(rng, 1).ravel()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from quietrank.accounting import Charge
-from quietrank.composition import Budget, Filter, Spend, Spent
-from quietrank.ledger_file import broken
+from quietrank.ledger.composition import Budget, Filter, Spend, Spent
+from quietrank.ledger.file import broken
 from quietrank.privacy import Neighbours, Unit
 
 FORMAT = "quietrank/ledger/1"

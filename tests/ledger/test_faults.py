@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from quietrank.errors import LedgerError
-from quietrank.ledger import BudgetLedger
-from tests.faults import EPSILON, PER_ROUND, charge
+from quietrank.ledger.book import BudgetLedger
+from tests.ledger.faults import EPSILON, PER_ROUND, charge
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 
 def fault(work: str, *words: object) -> dict[str, Any]:
     """Run a fault in a process of its own."""
-    command = [sys.executable, "-m", "tests.faults", work, *map(str, words)]
+    command = [sys.executable, "-m", "tests.ledger.faults", work, *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from quietrank.ledger import BudgetLedger
-    from quietrank.ledger_records import Entry
+    from quietrank.ledger.book import BudgetLedger
+    from quietrank.ledger.records import Entry
 
 ledger_app = typer.Typer(
     help="A privacy budget that outlives the process: make one, look at it, check that nobody touched it.",
@@ -41,7 +41,7 @@ File = Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")]
 def open_ledger(path: Path, *outputs: Path | None) -> BudgetLedger:
     """A ledger to pay from; refused if it could not be written, or would be overwritten by one of the outputs."""
     from quietrank.errors import LedgerError
-    from quietrank.ledger import BudgetLedger
+    from quietrank.ledger.book import BudgetLedger
 
     for out in outputs:
         if out is not None and out.exists() and path.exists() and out.samefile(path):
@@ -61,7 +61,7 @@ def new(
     neighbours: Annotated[str, typer.Option(help="replace, add-remove or outcome.")] = "replace",
 ) -> None:
     """Make a budget for one set of votes. What it fixes cannot be changed later; no file is overwritten."""
-    from quietrank.ledger import BudgetLedger
+    from quietrank.ledger.book import BudgetLedger
 
     made = BudgetLedger.create(file, epsilon, delta, data=data, unit=unit, neighbours=neighbours)
     print(f"{file}: {_terms(made)}")
@@ -73,7 +73,7 @@ def show(
     format: Annotated[LedgerFormat, typer.Option(help="What to print.")] = LedgerFormat.TABLE,
 ) -> None:
     """Show what was spent on what, and what is left."""
-    from quietrank.ledger import BudgetLedger
+    from quietrank.ledger.book import BudgetLedger
 
     ledger = BudgetLedger.open(file)
     entries = ledger.entries()
@@ -89,7 +89,7 @@ def show(
 @ledger_app.command()
 def verify(file: File) -> None:
     """Check the whole history; exit code 1 if an entry was edited, removed, moved or cut off."""
-    from quietrank.ledger import BudgetLedger
+    from quietrank.ledger.book import BudgetLedger
 
     last = BudgetLedger.open(file).verify()
     print(f"{file}: whole; the last entry is {last}, and the last release paid from it must say the same")
@@ -109,7 +109,7 @@ def _promise(epsilon: Fraction, delta: Fraction) -> str:
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:
-    from quietrank.composition import exact
+    from quietrank.ledger.composition import exact
 
     asked = entry.promise
     promise = _promise(exact(asked["epsilon"]), exact(asked["delta"]))
@@ -121,7 +121,7 @@ def _cells(entry: Entry) -> tuple[str, ...]:
 
 
 def _as_values(ledger: BudgetLedger, entries: list[Entry]) -> dict[str, Any]:
-    from quietrank.ledger_records import FORMAT
+    from quietrank.ledger.records import FORMAT
 
     terms = ledger.terms
     return {

@@ -1,4 +1,4 @@
-"""Faults for the ledger, run as `python -m tests.faults`: kill -9 within releases, many debtors at once, no room left.
+"""Faults for the ledger, run as `python -m tests.ledger.faults`: kill -9 within releases, a rush of debtors, a full disk.
 
 Runs in a process of its own, which imports everything once and forks a child per fault. Results go to stdout as JSON.
 """
@@ -19,11 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from quietrank import ledger as ledgers
-from quietrank import ledger_file, ledger_records, noise, pipeline
+from quietrank import noise, pipeline
 from quietrank.accounting import Charge, Cost
 from quietrank.errors import BudgetError, QuietrankError
-from quietrank.ledger import BudgetLedger
+from quietrank.ledger import book as ledgers
+from quietrank.ledger import file as ledger_file
+from quietrank.ledger import records as ledger_records
+from quietrank.ledger.book import BudgetLedger
 from quietrank.privacy import Privacy
 from quietrank.votes import Votes, read_votes
 

@@ -19,11 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quietrank as qr
-from quietrank import ledger_file, noise
+from quietrank import noise
 from quietrank.accounting import Charge, Cost, rho_for
 from quietrank.errors import BudgetError, LedgerError, PrivacyError
-from quietrank.ledger import BudgetLedger
-from quietrank.ledger_records import chained
+from quietrank.ledger import file as ledger_file
+from quietrank.ledger.book import BudgetLedger
+from quietrank.ledger.records import chained
 from quietrank.tally import tally_votes
 from tests.helpers import from_arrow, write_csv
 from tests.test_cli import GOOD, Run, run  # noqa: F401
@@ -457,7 +458,7 @@ def test_the_command_line_says_when_a_ledger_is_broken(run: Run, tmp_path: Path)
 
 def test_the_commands_of_the_docs_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """docs/ledger.md, as it stands."""
-    page = (Path(__file__).parent.parent / "docs" / "ledger.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent.parent / "docs" / "ledger.md").read_text(encoding="utf-8")
     block = page.split("```console\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
     write_csv(tmp_path / "survey.csv", GOOD, ("person", "winner", "loser"))
@@ -488,7 +489,7 @@ def test_an_empty_ledger_is_shown(run: Run, tmp_path: Path) -> None:  # noqa: F8
 
 def test_the_ledger_loads_nothing_heavy() -> None:
     """`quietrank ledger` needs neither NumPy nor a database engine."""
-    script = "import sys, quietrank.ledger; print(*({'numpy', 'ibis', 'duckdb', 'opendp'} & set(sys.modules)))"
+    script = "import sys, quietrank.ledger.book; print(*({'numpy', 'ibis', 'duckdb', 'opendp'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quietrank.accounting import Cost, delta_of, epsilon_of, rho_for
-from quietrank.composition import (
+from quietrank.errors import PrivacyError
+from quietrank.ledger.composition import (
     Budget,
     Filter,
     Spend,
@@ -23,7 +24,6 @@ from quietrank.composition import (
     spend_of,
     units_apart,
 )
-from quietrank.errors import PrivacyError
 from quietrank.privacy import Neighbours, Privacy, Unit
 
 BUDGETS = [(0.1, 1e-5), (1.0, 1e-6), (4.0, 1e-6), (8.0, 1e-9), (30.0, 1e-3)]

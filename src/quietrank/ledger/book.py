@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quietrank import ledger_file
 from quietrank.accounting import Charge
-from quietrank.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
 from quietrank.errors import BudgetError, LedgerError, PrivacyError
-from quietrank.ledger_file import broken, reading, writing
-from quietrank.ledger_records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
+from quietrank.ledger import file as ledger_file
+from quietrank.ledger.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
+from quietrank.ledger.file import broken, reading, writing
+from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
 from quietrank.privacy import Neighbours, Privacy, Unit, plain_number
 from quietrank.words import parse
 
