@@ -1,4 +1,4 @@
-"""Faults for the ledger, run as `python -m tests.ledger.faults`: kill -9 within releases, a rush of debtors, a full disk.
+"""Faults for the ledger, run as `python -m tests.ledger.faults`: kill -9 within releases, a rush, a full disk.
 
 Runs in a process of its own, which imports everything once and forks a child per fault. Results go to stdout as JSON.
 """
