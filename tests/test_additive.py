@@ -107,7 +107,7 @@ def test_the_limit_is_filled_in_from_the_askable_pairs() -> None:
         (Statistic.WINS_AND_LOSSES, "replace", "private"),
         (Statistic.NET_WINS_AND_EXPOSURES, "replace", "private"),
         (Statistic.NET_WINS, "outcome", "public"),
-        (Statistic.NET_WINS_AND_TOTAL, "replace", "uniform"),
+        (Statistic.NET_WINS_AND_EXPOSURES, "replace", "uniform"),
         (Statistic.WINS, "replace", "private"),
     ],
 )

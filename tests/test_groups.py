@@ -259,6 +259,7 @@ def _statistics(privacy: Privacy, mechanism: str) -> list[Statistic]:
     unfit = {
         "laplace": (Statistic.NET_WINS_AND_EXPOSURES,),
         "zonotope": (Statistic.WINS, Statistic.NET_WINS_AND_EXPOSURES),
+        "gaussian": (Statistic.NET_WINS_AND_TOTAL,),
     }
     return [statistic for statistic in wanted if statistic not in unfit.get(mechanism, ())]
 

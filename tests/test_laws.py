@@ -19,7 +19,8 @@ CASES = [
     for mechanism in MECHANISMS
     for statistic in Statistic
     for design in ("private", "uniform")
-    if mechanism is MechanismName.GAUSSIAN or statistic is not Statistic.NET_WINS_AND_EXPOSURES
+    if statistic
+    is not (Statistic.NET_WINS_AND_TOTAL if mechanism is MechanismName.GAUSSIAN else Statistic.NET_WINS_AND_EXPOSURES)
     if not (mechanism is MechanismName.ZONOTOPE and statistic is Statistic.WINS)
 ]
 

@@ -17,7 +17,6 @@ from quietrank.sensitivity import (
     EXPOSURE_SHARE,
     TOTAL_SHARE,
     Statistic,
-    clipped_share,
     gauge,
     norm_of_one_vote,
     sensitivity,
@@ -30,6 +29,7 @@ PAIRS = tuple(itertools.combinations(range(N), 2))
 Answers = tuple[tuple[tuple[int, int], int], ...]
 """One unit's votes: pairs, each with y in halves."""
 
+WITH_L2 = [statistic for statistic in Statistic if statistic is not Statistic.NET_WINS_AND_TOTAL]
 WITH_L1 = [statistic for statistic in Statistic if statistic is not Statistic.NET_WINS_AND_EXPOSURES]
 CASES = [
     (privacy, statistic)
@@ -244,12 +244,13 @@ def test_a_unit_that_changes_its_group_is_covered() -> None:
             pairs = complete(4)
             grouped = sensitivity(replace, statistic, pairs, groups=True)
             assert 2 * sensitivity(alone, statistic, pairs, groups=True).l1 <= grouped.l1
-            assert 2 * squared_l2(alone, statistic, Fraction(9)) <= squared_l2(replace, statistic, Fraction(9))
+            if statistic in WITH_L2:
+                assert 2 * squared_l2(alone, statistic, Fraction(9)) <= squared_l2(replace, statistic, Fraction(9))
             if replace.one_per_pair:
                 assert 2 * gauge(alone, statistic) <= gauge(replace, statistic, groups=True)
 
 
-@pytest.mark.parametrize("statistic", list(Statistic))
+@pytest.mark.parametrize("statistic", WITH_L2)
 def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic) -> None:
     """Random people scaled to norm C: the squared distance never exceeds the bound and comes close to it.
 
@@ -273,7 +274,7 @@ def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic)
     assert squared_l2(privacy.changed(neighbours="add-remove"), statistic, Fraction(1)) == 1
 
 
-@pytest.mark.parametrize("statistic", list(Statistic))
+@pytest.mark.parametrize("statistic", WITH_L2)
 def test_one_vote_has_the_norm_that_is_stated(statistic: Statistic) -> None:
     """Where votes stand alone nothing is clipped: the norm of a vote, by its definition."""
     privacy = Privacy(1.0, "comparison", neighbours="add-remove")
@@ -282,12 +283,3 @@ def test_one_vote_has_the_norm_that_is_stated(statistic: Statistic) -> None:
         moved = _moves({(0, 1): (Fraction(1), y)}, 3, statistic, TOTAL_SHARE)
         norms.append(sum(value**2 for value in moved))
     assert max(norms) == pytest.approx(float(norm_of_one_vote(privacy, statistic)))
-
-
-def test_the_share_of_a_clipped_total_is_small() -> None:
-    """αL adds at most 3 % to the norm √(L/2) of L random votes, as long as the lattice allows."""
-    for L in (1, 5, 20, 100, 1000):
-        privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=L)
-        share = clipped_share(privacy, Statistic.NET_WINS_AND_TOTAL)
-        assert (1 + (float(share) * L) ** 2 / (L / 2)) ** 0.5 <= 1.032
-        assert share == Fraction(1, share.denominator)

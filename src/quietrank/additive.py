@@ -19,11 +19,11 @@ from quietrank.items import Items
 from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
 from quietrank.privacy import Neighbours, Privacy, Unit
 from quietrank.sensitivity import (
+    EXPOSURE_SHARE,
     PERSON_GRID,
     Clip,
     Sensitivity,
     Statistic,
-    clipped_share,
     gauge,
     half_vote,
     norm_of_one_vote,
@@ -179,7 +179,7 @@ def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     if privacy.unit is Unit.PERSON:
         privacy = privacy.changed(clip=privacy.clip or default_clip(items, privacy, statistic))
         clip = Clip.of(privacy, statistic, privacy.clip or 0.0)
-    share = clipped_share(privacy, statistic)
+    share = EXPOSURE_SHARE if statistic is Statistic.NET_WINS_AND_EXPOSURES else Fraction(1)
     step = half_vote(privacy) * share
     squared = squared_l2(privacy, statistic, _norm_squared(privacy, statistic, clip)) / step**2
     rho = rho_for(as_written(privacy.epsilon), as_written(privacy.delta))
@@ -209,7 +209,7 @@ def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
     A person who casts L votes on random pairs of n items of typical spread has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the
     variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² + ‖losses‖² = (‖d‖² + 4‖s‖²)/2.
     """
-    L, n, share = privacy.limit, len(items), float(clipped_share(privacy, statistic))
+    L, n = privacy.limit, len(items)
     net_wins = L / 2 + L * (L - 1) * 4 / n * TYPICAL_RATE_VARIANCE
     met = 2 * L * (1 - 2 / n) + 4 * L**2 / n
     if privacy.neighbours is Neighbours.OUTCOME:
@@ -217,10 +217,9 @@ def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
     else:
         square = {
             Statistic.NET_WINS: net_wins,
-            Statistic.NET_WINS_AND_TOTAL: net_wins + (share * L) ** 2,
             Statistic.WINS: (met + 4 * net_wins) / 4,
             Statistic.WINS_AND_LOSSES: (met + 4 * net_wins) / 2,
-            Statistic.NET_WINS_AND_EXPOSURES: net_wins + share**2 * met,
+            Statistic.NET_WINS_AND_EXPOSURES: net_wins + float(EXPOSURE_SHARE) ** 2 * met,
         }[statistic]
     return float(f"{sqrt(square):.2g}")
 

@@ -22,7 +22,7 @@ from quietrank import check
 from quietrank.errors import VotesError
 from quietrank.items import Items
 from quietrank.privacy import Privacy, Unit
-from quietrank.sensitivity import PERSON_GRID, Clip, Statistic
+from quietrank.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -142,10 +142,8 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
     """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
     import ibis
 
-    # (s, αT) is taken 1/α times as large, and (s, βd) 1/2β times, so that S is a whole number.
-    finer = int(1 / clip.share)
-    if clip.statistic is Statistic.NET_WINS_AND_EXPOSURES:
-        finer //= 2
+    # (s, βd) is taken 1/2β times as large, so that S is a whole number.
+    finer = int(1 / (2 * EXPOSURE_SHARE)) if clip.statistic is Statistic.NET_WINS_AND_EXPOSURES else 1
     bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
     people = _squared_norms(rows, clip, finer)
     root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
@@ -182,18 +180,12 @@ def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
     else:
         square = {
             Statistic.NET_WINS: net * net,
-            Statistic.NET_WINS_AND_TOTAL: net * net,
             Statistic.WINS: won * won,
             Statistic.WINS_AND_LOSSES: won * won + lost * lost,
             Statistic.NET_WINS_AND_EXPOSURES: net * net * _whole(finer**2) + met * met,
         }[clip.statistic]
-    each = sums.mutate(square=square.cast("decimal(38, 0)"), met=met)
-    people = each.group_by("person").agg(square=each.square.sum(), met=each.met.sum())
-    if clip.statistic is Statistic.NET_WINS_AND_TOTAL:
-        # Every vote is met from both sides: the sum of exposures is twice the total, which is what is needed.
-        total = people.met.cast("decimal(38, 0)")
-        scaled = people.square.cast("decimal(38, 0)") * _whole(finer**2)
-        return people.select("person", square=(scaled + total * total).cast("decimal(38, 0)"))
+    each = sums.mutate(square=square.cast("decimal(38, 0)"))
+    people = each.group_by("person").agg(square=each.square.sum())
     return people.select("person", square=people.square.cast("decimal(38, 0)"))
 
 

@@ -93,11 +93,8 @@ class GaussianLaw:
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
         """`draws` rows of noise."""
         noise = rng.normal(0, self.sigma, (draws, self.statistic.per_item * self.items))
-        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
-            noise[:, self.items :] /= self.share
-        if self.statistic is not Statistic.NET_WINS_AND_TOTAL:
-            return noise
-        return np.column_stack([noise, rng.normal(0, self.sigma / self.share, draws)])
+        noise[:, self.items :] /= self.share
+        return noise
 
 
 @dataclass(frozen=True)

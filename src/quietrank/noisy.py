@@ -106,12 +106,15 @@ class NoisyTally:
         if self.public_total is not None:
             return self.public_total
         if self.statistic is Statistic.NET_WINS_AND_TOTAL:
-            # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
-            least = n * np.abs(self._votes(self.values[:n])).max()
-            return max(float(self.values[n] * self.step / self.share), float(least))
-        if self.released_exposure is not None:
-            return float(self.released_exposure.sum()) / 2
-        return None
+            found = float(self.values[n] * self.step / self.share)
+        elif self.released_exposure is not None:
+            found = float(self.released_exposure.sum()) / 2
+        else:
+            return None
+        if self.privacy.design is not Design.UNIFORM or self.net_wins is None:
+            return found
+        # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
+        return max(found, n * float(np.abs(self.net_wins).max()))
 
     @property
     def released_exposure(self) -> Floats | None:
@@ -129,10 +132,10 @@ class NoisyTally:
         n = len(self.items)
         if self.public_exposure is not None:
             return self.public_exposure
-        if self.released_exposure is not None:
-            return shrunk(self.released_exposure, self.law.spread.exposure)
         if self.privacy.design is Design.UNIFORM and self.total is not None:
             return np.full(n, 2 * self.total / n)
+        if self.released_exposure is not None:
+            return shrunk(self.released_exposure, self.law.spread.exposure)
         return None
 
 

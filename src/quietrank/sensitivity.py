@@ -169,35 +169,11 @@ class Clip:
     by_design: bool
     """Under a public design the factor must not depend on the answers: then ½‖d‖₂ ≤ C, d the person's exposures,
     bounds the norm of net wins whatever the answers are"""
-    share: Fraction
-    """α or β, where the statistic is (s, αT) or (s, βd); else 1"""
 
     @classmethod
     def of(cls, privacy: Privacy, statistic: Statistic, norm: float) -> Clip:
         by_design = privacy.neighbours is Neighbours.OUTCOME
-        return cls(Fraction(norm), statistic, by_design, clipped_share(privacy, statistic))
-
-
-def clipped_share(privacy: Privacy, statistic: Statistic) -> Fraction:
-    """α or β of the statistic under Gaussian noise."""
-    if statistic is Statistic.NET_WINS_AND_EXPOSURES:
-        return EXPOSURE_SHARE
-    if statistic is not Statistic.NET_WINS_AND_TOTAL:
-        return Fraction(1)
-    return TOTAL_SHARE if privacy.unit is Unit.COMPARISON else _clipped_total_share(privacy)
-
-
-def _clipped_total_share(privacy: Privacy) -> Fraction:
-    """α for clipped (s, αT): the largest power of two at which αT adds at most 3 % to the norm of L random votes.
-
-    A person's net wins have a norm of about √(L/2), so αL ≤ √(L/2)/4. No smaller than 1/256: the lattice has to hold
-    s in steps α times as fine.
-    """
-    L = privacy.max_per_person or 64
-    share = Fraction(1)
-    while 32 * share**2 * L > 1 and share > Fraction(1, 256):
-        share /= 2
-    return share
+        return cls(Fraction(norm), statistic, by_design)
 
 
 def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Fraction:
@@ -208,6 +184,8 @@ def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Frac
     two statistics by C each, C² + C² in all, which is never more.
     """
     _require_secret(privacy, statistic)
+    if statistic is Statistic.NET_WINS_AND_TOTAL:
+        raise PrivacyError(f"{statistic} is for other noise; with Gaussian noise release net-wins-and-exposures")
     if privacy.neighbours is Neighbours.ADD_REMOVE:
         return square
     if statistic is Statistic.NET_WINS_AND_EXPOSURES:
@@ -222,7 +200,6 @@ def norm_of_one_vote(privacy: Privacy, statistic: Statistic) -> Fraction:
         return Fraction(1, 2)  # half of ‖e_i − e_j‖, by which an answer moves net wins and wins alike
     return {
         Statistic.NET_WINS: Fraction(1, 2),
-        Statistic.NET_WINS_AND_TOTAL: Fraction(1, 2) + TOTAL_SHARE**2,
         Statistic.WINS: Fraction(1),
         Statistic.WINS_AND_LOSSES: Fraction(2),
         Statistic.NET_WINS_AND_EXPOSURES: Fraction(1, 2) + 2 * EXPOSURE_SHARE**2,

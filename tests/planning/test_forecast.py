@@ -93,7 +93,9 @@ def test_noise_of_size_one_scales_to_the_law(mechanism: MechanismName) -> None:
 
     items = Items(("a", "b", "c", "d"))
     privacy = qr.Privacy(0.7, "person", delta=1e-6, one_per_pair=True, max_per_person=6)
-    law = calibrate(items, privacy, Statistic.NET_WINS_AND_TOTAL, mechanism).law
+    gaussian = mechanism is MechanismName.GAUSSIAN
+    statistic = Statistic.NET_WINS_AND_EXPOSURES if gaussian else Statistic.NET_WINS_AND_TOTAL
+    law = calibrate(items, privacy, statistic, mechanism).law
     direct, scaled = law.sample(np.random.default_rng(1), 50), of_size_one(law).sample(np.random.default_rng(1), 50)
     np.testing.assert_allclose(scaled * size(law), direct)
 

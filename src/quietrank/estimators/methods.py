@@ -71,7 +71,8 @@ def statistic_for(
         return Statistic.NET_WINS
     if not free_total and method in (Method.AUTO, Method.NET_WINS):
         return Statistic.NET_WINS  # the order does not need the total
-    return Statistic.NET_WINS_AND_TOTAL
+    # The sum of noisy exposures is a better total than a total at a share as small.
+    return Statistic.NET_WINS_AND_EXPOSURES if cheap_exposures else Statistic.NET_WINS_AND_TOTAL
 
 
 def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] = "auto") -> Estimate:

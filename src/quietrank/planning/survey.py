@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from quietrank.errors import QuietrankError
 from quietrank.privacy import Privacy, Unit
-from quietrank.sensitivity import PERSON_GRID, Clip, Statistic
+from quietrank.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
 from quietrank.simulate import paper_strengths
 
 Floats = NDArray[np.float64]
@@ -224,16 +224,15 @@ class Group:
 
     def _factors(self, won: Floats, lost: Floats, clip: Clip) -> Floats:
         """min(1, C/norm) of every person's contribution, rounded down to the grid of weights."""
-        net, total = (won - lost) / 2, won.sum(axis=1)
+        net = (won - lost) / 2
         if clip.by_design:
             square = ((won + lost) ** 2).sum(axis=1) / 4
         else:
             square = {
                 Statistic.NET_WINS: lambda: (net**2).sum(axis=1),
-                Statistic.NET_WINS_AND_TOTAL: lambda: (net**2).sum(axis=1) + (float(clip.share) * total) ** 2,
                 Statistic.WINS: lambda: (won**2).sum(axis=1),
                 Statistic.WINS_AND_LOSSES: lambda: (won**2 + lost**2).sum(axis=1),
-                Statistic.NET_WINS_AND_EXPOSURES: lambda: (net**2 + (float(clip.share) * (won + lost)) ** 2).sum(
+                Statistic.NET_WINS_AND_EXPOSURES: lambda: (net**2 + (float(EXPOSURE_SHARE) * (won + lost)) ** 2).sum(
                     axis=1
                 ),
             }[clip.statistic]()
