@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from quietrank import estimators
+    from quietrank import audit, estimators
     from quietrank.errors import QuietrankError
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.pipeline import fit, rank
@@ -42,6 +42,7 @@ __all__ = [
     "Release",
     "Votes",
     "__version__",
+    "audit",
     "estimators",
     "fit",
     "rank",
@@ -50,8 +51,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "estimators":
-        return importlib.import_module("quietrank.estimators")
+    if name in ("audit", "estimators"):
+        return importlib.import_module(f"quietrank.{name}")  # audit, a package, can be called
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'quietrank' has no attribute {name!r}")

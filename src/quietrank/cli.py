@@ -20,6 +20,7 @@ import typer
 from rich.console import Console
 
 from quietrank import __version__
+from quietrank.audit.commands import audit
 from quietrank.errors import QuietrankError, ReleaseError
 from quietrank.paper.commands import paper_app
 
@@ -38,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(paper_app, name="paper")
+app.command()(audit)
 stderr = Console(stderr=True)
 
 

@@ -37,8 +37,18 @@ class Moves:
     """what else differed between neighbours, and must not"""
 
     @property
+    def complaints(self) -> tuple[str, ...]:
+        """What is wrong, in words."""
+        found = [f"{name} differs between neighbours" for name in self.changed]
+        if not self.within:
+            found.append(f"moves {self.furthest:.7g} times as far as derived")
+        elif self.furthest < ENOUGH:
+            found.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
+        return tuple(found)
+
+    @property
     def passed(self) -> bool:
-        return self.within and not self.changed and self.furthest >= ENOUGH
+        return not self.complaints
 
 
 def check(case: Case, pairs: int, releases: int = 1) -> Moves:

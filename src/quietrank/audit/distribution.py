@@ -6,10 +6,11 @@ into bins of known probability, and the counts are compared by Pearson's chi-squ
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from scipy import special
 
 from quietrank import mechanism, noise
 from quietrank.accounting import Charge
-from quietrank.additive import Calibrated, MechanismName
+from quietrank.additive import Calibrated
 from quietrank.audit import norms
 from quietrank.bodies import positive_weights
 from quietrank.errors import PrivacyError
@@ -201,10 +202,8 @@ def repeated(calibrated: Calibrated, sides: tuple[Tally, Tally]) -> list[str]:
     if len(set(here)) != len(here):
         found.append("two processes that started alike drew the same noise")
     together = [tuple(draw) for draw in first + second]
-    fine = min(abs(x) for draw in together for x in draw[:1]) >= 0 and calibrated.law.spread.value > FINE * float(
-        calibrated.step
-    )
-    if fine and sum(a == b for a, b in zip(together, together[1:], strict=False)) > 2:
+    fine = calibrated.law.spread.value > FINE * float(calibrated.step)
+    if fine and sum(a == b for a, b in itertools.pairwise(together)) > 2:
         found.append("noise was used twice in a row")
     return found
 
@@ -234,8 +233,6 @@ def _in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
 
 def order_of_events(calibrated: Calibrated, tally: Tally, *, refuse: bool) -> list[str]:
     """What happens when a release is made: `debit`, then `draw`; nothing is drawn where the ledger refuses."""
-    from dataclasses import replace
-
     events: list[str] = []
 
     class Ledger:
@@ -264,6 +261,3 @@ def _watched(drawn: noise.Noise, events: list[str]) -> noise.Noise:
     watched = type(kind.__name__, (kind,), {"add": add})
     copied: noise.Noise = watched(**{field.name: getattr(drawn, field.name) for field in fields(kind)})
     return copied
-
-
-__all__ = ["Fit", "MechanismName", "deviations", "fits", "order_of_events", "repeated"]

@@ -77,12 +77,12 @@ def _inner_products(scale: float, apart: list[int]) -> tuple[Floats, Floats]:
     z = np.arange(-reach, reach + 1)
     weight = np.exp(-(z**2) / (2 * scale**2))
     weight /= weight.sum()
-    total = np.ones(1)
+    total: Floats = np.ones(1)
     for d in apart:
         spread = np.zeros(2 * reach * d + 1)
         spread[::d] = weight
-        total = np.convolve(total, spread)
-    return np.arange(len(total)) - float(len(total) // 2), total
+        total = np.asarray(np.convolve(total, spread), dtype=np.float64)
+    return np.arange(len(total), dtype=np.float64) - len(total) // 2, total
 
 
 def gaussian_epsilon(scale: float, apart: Integers, delta: float) -> float:

@@ -97,7 +97,7 @@ def zonotope_gauges(body: noise.Zonotope, points: Floats) -> Floats:
     n = body.graph.vertices
     inside, leaving = _cut_matrix(body.graph)
     through = np.abs(centred(body.graph, points[:, :n]) @ inside.T) / leaving
-    gauges = through.max(axis=1)
+    gauges = np.asarray(through.max(axis=1))
     return gauges if body.extra is None else np.maximum(gauges, np.abs(points[:, n]) / float(body.extra))
 
 

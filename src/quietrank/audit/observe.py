@@ -54,7 +54,9 @@ def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool 
     names = case.items.names
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["person", "winner", "loser", "tie"] if by_winner else ["person", "item_a", "item_b", "outcome"])
+        writer.writerow(
+            ["person", "winner", "loser", "tie"] if by_winner else ["person", "item_a", "item_b", "outcome"]
+        )
         for person, i, j, answer in rows:
             if by_winner:
                 first, second = (j, i) if answer == "b" else (i, j)
@@ -124,7 +126,9 @@ def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None)
         published = pipeline.rank(read_from, case.privacy, **options).to_dict()
     except QuietrankError as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    shown = {row["item"]: sorted(name for name, value in row.items() if value is not None) for row in published["ranking"]}
+    shown = {
+        row["item"]: sorted(name for name, value in row.items() if value is not None) for row in published["ranking"]
+    }
     return published | {"ranking": shown, "charges": ledger.charges}
 
 

@@ -7,7 +7,7 @@ distance of the computed answer from the ideal one, the noise inside, and the no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,11 +21,17 @@ from quietrank import noise, perturbed
 from quietrank.audit import losses
 from quietrank.audit.cases import Case
 from quietrank.audit.distribution import Fit, laplace_cdf, lattice_fit
+from quietrank.audit.neighbours import Neighbouring
+from quietrank.certified import Objective
 from quietrank.perturbed import Plan
+from quietrank.privacy import Neighbours
 from quietrank.tally import PairTally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Minimise = Callable[[Objective, float], Sequence[float | Decimal]]
+FAR = 120.0
+"""the scores of the two far-out items in the constructed worst case"""
 PRECISION = 400
 """bits in which the gradient is computed anew"""
 
@@ -48,15 +54,32 @@ def _inner(plan: Plan, tally: PairTally) -> list[int]:
 
 
 def _answer(plan: Plan, tally: PairTally, draw: Sequence[int]) -> Sequence[float | Decimal]:
-    return perturbed.minimise(perturbed.objective_of(tally, plan, draw), plan.tolerance)
+    # The minimiser as the mechanism knows it, so that a fault planted there is seen.
+    minimise: Minimise = perturbed.minimise  # type: ignore[attr-defined]
+    return minimise(perturbed.objective_of(tally, plan, draw), plan.tolerance)
 
 
-def largest_loss(case: Case, one: PairTally, other: PairTally, outputs: Floats) -> float:
-    """The largest loss at these outputs and at outputs around them that a search finds worse."""
-    plan = plan_of(case)
-    spread = np.abs(outputs).max() + 1.0
-    tried = [outputs, outputs * 5, outputs + spread, outputs - 3 * spread * (np.arange(outputs.shape[1]) % 2)]
-    return max(float(np.abs(losses.perturbed_losses(plan, one, other, theta)).max()) for theta in tried)
+def largest_loss(plan: Plan, one: PairTally, other: PairTally, outputs: Floats) -> float:
+    """The largest loss at these outputs, in either direction."""
+    return float(np.abs(losses.perturbed_losses(plan, one, other, outputs)).max())
+
+
+def constructed(case: Case) -> tuple[Neighbouring, Floats]:
+    """Neighbours and outputs at which the loss comes near its bound.
+
+    The unit says that item 0 beats item 1, at outputs where it was sure to lose. Two far-out items, 2 and 3, give w
+    the signs that let every change count in full: 2 has beaten 0, and 1 has beaten 3, often and against all odds.
+    Under `replace` the other unit says that 2 beats 3.
+    """
+    plan, limit = plan_of(case), case.privacy.limit
+    share = np.append(np.linspace(0.3, 0.99, 24), 1 - 1e-12)
+    gap = np.log1p(-share) - np.log(share)
+    outputs = np.column_stack([gap / 2, -gap / 2, np.full(len(gap), -FAR), np.full(len(gap), FAR)])
+    often = 2 * math.ceil(FAR * (plan.gamma + limit))
+    crowd = [(f"c{k // limit}", *pair, "a") for k, pair in enumerate([(2, 0)] * often + [(1, 3)] * often)]
+    replaced = case.privacy.neighbours is Neighbours.REPLACE
+    other = [("u", 2, 3, "a")] * limit if replaced else []
+    return Neighbouring((*crowd, *[("u", 0, 1, "a")] * limit), (*crowd, *other)), outputs
 
 
 @dataclass(frozen=True)
@@ -91,7 +114,9 @@ def gradient_norm(plan: Plan, tally: PairTally, draw: Sequence[int], theta: Sequ
     before, ctx.prec = ctx.prec, PRECISION
     try:
         x = [_exactly(Fraction(value)) for value in theta]
-        gradient = [_exactly(Fraction(plan.gamma)) * a + _exactly(Fraction(plan.grid) * k) for a, k in zip(x, draw, strict=True)]
+        gradient = [
+            _exactly(Fraction(plan.gamma)) * a + _exactly(Fraction(plan.grid) * k) for a, k in zip(x, draw, strict=True)
+        ]
         for i, j, won, lost in zip(tally.i, tally.j, tally.wins_i, tally.wins_j, strict=True):
             p = 1 / (1 + (x[j] - x[i]).exp())
             pull = _exactly(int(won) * tally.step) * (p - 1) + _exactly(int(lost) * tally.step) * p
@@ -114,9 +139,7 @@ def fits(case: Case, tally: PairTally, draws: int) -> list[Fit]:
     held = _inner(plan, tally)
     exact = perturbed.to_lattice(_answer(plan, tally, held), plan.step)
     with _held(held):
-        released = [
-            perturbed.perturbed_mle(tally, case.privacy, gamma=case.gamma).values - exact for _ in range(draws)
-        ]
+        released = [perturbed.perturbed_mle(tally, case.privacy, gamma=case.gamma).values - exact for _ in range(draws)]
     return [
         Fit("noise inside", lattice_fit(inside.astype(np.int64), lambda k: truncated_cdf(k, scale))),
         Fit("seal", lattice_fit(np.array(released).reshape(-1), lambda k: laplace_cdf(k, plan.seal_scale))),
