@@ -22,7 +22,9 @@ CONFIDENTIAL = RAW_ROWS | {"mechanism", "perturbed", "certified"}
 """what may touch a Tally"""
 ORCHESTRA = {"pipeline", "cli", "demo", "nonprivate"}
 """what puts both sides together, without looking inside"""
-SEEDED = {"simulate", "plan", "uncertainty"}
+AUDIT = {name for name in MODULES if name.partition(".")[0] == "audit"}
+"""the attack works on the confidential side and draws noise, on synthetic votes that it makes up itself"""
+SEEDED = {"simulate", "plan", "uncertainty", "audit.neighbours"}
 """where pseudo-random numbers are allowed, besides paper/"""
 
 
@@ -68,12 +70,12 @@ def test_only_the_confidential_side_reads_rows() -> None:
 
 def test_only_the_mechanisms_cross_the_line() -> None:
     """A Tally is seen by the mechanisms, and by the pipeline that hands it to them."""
-    assert _users_of("tally") <= CONFIDENTIAL | {"pipeline"}
+    assert _users_of("tally") <= CONFIDENTIAL | {"pipeline"} | AUDIT
 
 
 def test_only_mechanisms_draw_noise() -> None:
     """noise.py is the one place that draws, and the mechanisms are the ones to ask it."""
-    assert _users_of("noise") <= {"mechanism", "perturbed"}
+    assert _users_of("noise") <= {"mechanism", "perturbed"} | AUDIT
     assert {name for name, found in IMPORTS.items() if any("opendp" in module for module in found)} == {"noise"}
 
 
@@ -98,3 +100,16 @@ def test_the_command_line_seeds_only_simulations() -> None:
     tree = ast.parse(MODULES["cli"].read_text(encoding="utf-8"))
     users = {f.name for f in tree.body if isinstance(f, ast.FunctionDef) and "default_rng" in ast.unparse(f)}
     assert users == {"simulate"}
+
+
+def test_the_audit_stays_on_its_side() -> None:
+    """Nothing that makes a release knows the audit, which makes up its votes and takes none from the caller."""
+    users = {name for name, found in IMPORTS.items() if any(module.startswith("quietrank.audit") for module in found)}
+    assert users <= AUDIT | {"cli"}
+    assert not any("votes" in argument.arg for argument in _arguments("audit.run", "audit"))
+
+
+def _arguments(module: str, function: str) -> list[ast.arg]:
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    (found,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    return [*found.args.args, *found.args.kwonlyargs]

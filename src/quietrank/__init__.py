@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from quietrank import audit, estimators
+    from quietrank import estimators
+    from quietrank.audit.run import audit
     from quietrank.errors import QuietrankError
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.pipeline import fit, rank

@@ -146,14 +146,15 @@ def draw(found: Audit, path: Path) -> Path:
     from matplotlib.figure import Figure
 
     shown = [finding for finding in found.findings if finding.histogram is not None]
-    rows = max(1, -(-len(shown) // COLUMNS))
-    figure = Figure(figsize=(4.2 * COLUMNS, 2.6 * rows), layout="constrained")
-    axes = np.atleast_1d(figure.subplots(rows, COLUMNS, squeeze=False)).reshape(-1)
+    columns = max(1, min(COLUMNS, len(shown)))
+    rows = max(1, -(-len(shown) // columns))
+    figure = Figure(figsize=(4.2 * columns, 2.6 * rows + 0.3), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     for axis, finding in zip(axes, shown, strict=False):
         _panel(axis, finding)
     for axis in axes[len(shown) :]:
         axis.set_visible(False)
-    figure.suptitle("Privacy loss of released outputs under two neighbours; dashed: the claimed ±ε")
+    figure.suptitle("Privacy loss under two neighbours; dashed: ±ε as claimed", fontsize=10)
     figure.savefig(path, dpi=110)
     return path
 
