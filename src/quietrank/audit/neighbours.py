@@ -109,11 +109,12 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
     cut, first, second = _split(n)
     within_tied = tuple((i, j, "tie") for i, j, _ in (*first, *second))
     limit = case.privacy.limit
-    whole = [(all_pairs, _turned(all_pairs)), ((*cut, *first), (*_turned(cut), *second)), (cut, _turned(cut))]
+    # The first pairs differ in their number of rows too, and in who is mentioned: neither may show.
+    whole = [(all_pairs, _turned(all_pairs) * 2), ((*cut, *first), (*_turned(cut), *second)), (cut, _turned(cut))]
     many = [
-        (one * limit, _turned(one) * limit),
-        # 7 does not divide 2^20: a weight that is rounded up shows.
-        (one * 7, _turned(one) * 7),
+        (one * limit, _turned(one) * (20 * limit + 1)),
+        # 7 and 5 do not divide 2^20: a weight that is rounded up shows.
+        (one * 7, ((0, last, "b"),) * 5),
         (one * (20 * limit + 1), _turned(one) * (20 * limit + 1)),
     ]
     rest = [
