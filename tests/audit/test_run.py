@@ -58,7 +58,7 @@ def test_a_failure_is_told() -> None:
     found = Audit((failed,), 1e-3, True, 0.1)
     assert not found.passed
     assert "BROKEN: bounds of laplace, person: moves 2 times as far" in " ".join(str(found).split())
-    assert "do not publish" in str(found)
+    assert "do not publish" in " ".join(str(found).split())
 
 
 @pytest.mark.parametrize("sound", [True, False])
@@ -86,8 +86,11 @@ def test_the_library_can_be_called() -> None:
         qr.audit(epsilon=1e9)
 
 
-def test_the_documented_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The published noise for people, as written in docs/audit.md, with enough runs to be sure."""
+def test_the_published_noise_for_people_loses_twice_what_it_claims() -> None:
+    """The example of docs/audit.md as it stands: Laplace(L/ε) on wins under replace, a lower bound above 1.8 ε.
+
+    2ε = 2 less 0.1 of confidence; a standard error is 0.016, so that 1.8 fails less than once in a million runs.
+    """
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     (example,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "published" in block]
     names: dict[str, object] = {}

@@ -6,10 +6,11 @@ Of K-norm noise the density before rounding is used: rounding can only lower the
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import signal, special
 
 from quietrank import noise
 from quietrank.additive import Calibrated
@@ -20,8 +21,8 @@ from quietrank.tally import PairTally
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-FINE_SCALE = 50.0
-"""From this σ on, in steps, the discrete Gaussian is the continuous one to within exp(−2π²·50²)."""
+FINE_SCALE = 200.0
+"""From this σ on, in steps, δ is computed for the continuous Gaussian: within some 1/4σ² of δ, relative."""
 
 
 def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Integers) -> Floats:
@@ -66,12 +67,13 @@ def gaussian_delta(scale: float, apart: Integers, epsilon: float) -> float:
     if scale >= FINE_SCALE:
         mu = math.sqrt(square) / scale  # the loss is N(μ²/2, μ²)
         return float(special.ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * special.ndtr(-mu / 2 - epsilon / mu))
-    inner, weight = _inner_products(scale, [abs(int(x)) for x in apart if x])
+    inner, weight = _inner_products(scale, tuple(abs(int(x)) for x in apart if x))
     loss = (square + 2 * inner) / (2 * scale**2)
     return float(np.sum(weight * np.maximum(0.0, -np.expm1(epsilon - loss))))
 
 
-def _inner_products(scale: float, apart: list[int]) -> tuple[Floats, Floats]:
+@lru_cache(maxsize=8)
+def _inner_products(scale: float, apart: tuple[int, ...]) -> tuple[Floats, Floats]:
     """The values of Σ d_i·z_i over independent discrete Gaussians z_i, with their probabilities."""
     reach = math.ceil(40 * scale)
     z = np.arange(-reach, reach + 1)
@@ -81,7 +83,7 @@ def _inner_products(scale: float, apart: list[int]) -> tuple[Floats, Floats]:
     for d in apart:
         spread = np.zeros(2 * reach * d + 1)
         spread[::d] = weight
-        total = np.asarray(np.convolve(total, spread), dtype=np.float64)
+        total = np.asarray(signal.fftconvolve(total, spread), dtype=np.float64)
     return np.arange(len(total), dtype=np.float64) - len(total) // 2, total
 
 
