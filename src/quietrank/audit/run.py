@@ -68,7 +68,7 @@ class Sizes:
     """of the perturbed MLE, which takes a millisecond"""
 
 
-FULL = Sizes(12, 3, 4000, 30_000, 2_800_000, 1_500_000, 8_000)
+FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000)
 QUICK = Sizes(4, 1, 1500, 20_000, 60_000, 60_000, 500)
 
 
@@ -179,7 +179,7 @@ def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
 def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats | None]]:
     """Pairs of neighbours, with outputs where these are constructed and not drawn."""
     usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
-    yield from ((pair, None) for pair in itertools.islice(usable, 4 if sizes is FULL else 2))
+    yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 2))
     if case.mechanism is MechanismName.PERTURBED_MLE and len(case.items) == 4:
         yield seal.constructed(case)
 
