@@ -6,13 +6,21 @@ import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
+from scipy.optimize import linprog
 
+from quietrank import noise
+from quietrank.additive import MechanismName, calibrate
+from quietrank.graphs import Graph
 from quietrank.items import Items
+from quietrank.mechanism import add_noise
+from quietrank.noisy import NoisyTally
 from quietrank.privacy import Privacy
-from quietrank.sensitivity import vote_weight
+from quietrank.sensitivity import Statistic, vote_weight
 from quietrank.tally import Tally
 from quietrank.votes import Votes, read_votes
 
@@ -34,7 +42,8 @@ PRIVACIES = [
 
 
 def privacy_id(privacy: Privacy) -> str:
-    return f"{privacy.unit}-{privacy.neighbours}-{privacy.design}"
+    bound = "-one-per-pair" if privacy.one_per_pair else "-clip" if privacy.clip else ""
+    return f"{privacy.unit}-{privacy.neighbours}-{privacy.design}{bound}"
 
 
 def vote_lists(max_size: int = 30) -> st.SearchStrategy[list[Vote]]:
@@ -59,7 +68,7 @@ def columns_of(votes: Sequence[Vote]) -> dict[str, list[str]]:
     return {name: [vote[k] for vote in votes] for k, name in enumerate(COLUMNS)}
 
 
-def from_arrow(votes: Sequence[Vote], items: Sequence[str] = ITEMS, **options: bool) -> Votes:
+def from_arrow(votes: Sequence[Vote], items: Sequence[str] = ITEMS, **options: object) -> Votes:
     import pyarrow as pa
 
     schema = pa.schema([(name, pa.string()) for name in COLUMNS])
@@ -78,3 +87,29 @@ def make_tally(wins: Sequence[int], losses: Sequence[int], privacy: Privacy) -> 
         step=Fraction(1, 2 * weight),
         rows=sum(wins),
     )
+
+
+def add_laplace_noise(tally: Tally, privacy: Privacy, statistic: Statistic, **options: Any) -> NoisyTally:
+    """The crossing with Laplace noise, calibrated for this tally's items."""
+    return add_noise(tally, calibrate(tally.items, privacy, statistic, MechanismName.LAPLACE), **options)
+
+
+def silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switch off every kind of noise."""
+    monkeypatch.setattr(noise.lattice, "add_laplace", lambda values, scale: values)
+    monkeypatch.setattr(noise.LaplaceNoise, "add", lambda self, values: values)
+    monkeypatch.setattr(noise.KNormNoise, "add", lambda self, values: values)
+    monkeypatch.setattr(noise.GaussianNoise, "add", lambda self, values: values)
+
+
+def zonotope_gauge(graph: Graph, x: Sequence[float]) -> float:
+    """‖x‖ in the gauge of Z(G), by a linear program: the least t with x = Σ c_e(e_i − e_j), |c_e| ≤ t."""
+    i, j = graph.ends
+    edges = len(graph.edges)
+    flow = np.zeros((graph.vertices, edges + 1))
+    flow[i, np.arange(edges)], flow[j, np.arange(edges)] = 1, -1
+    within = np.block([[np.eye(edges), -np.ones((edges, 1))], [-np.eye(edges), -np.ones((edges, 1))]])
+    found = linprog(
+        np.append(np.zeros(edges), 1.0), within, np.zeros(2 * edges), flow, x, [(None, None)] * edges + [(0, None)]
+    )
+    return np.inf if found.fun is None else float(found.fun)

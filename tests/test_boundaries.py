@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +25,9 @@ ORCHESTRA = {"pipeline", "cli", "demo", "nonprivate"}
 """what puts both sides together, without looking inside"""
 AUDIT = {name for name in MODULES if name.partition(".")[0] == "audit"}
 """the attack works on the confidential side and draws noise, on synthetic votes that it makes up itself"""
-SEEDED = {"simulate", "plan", "uncertainty", "audit.neighbours"}
-"""where pseudo-random numbers are allowed, besides paper/"""
+LEDGER = {"ledger", "ledger_file", "ledger_records"}
+SEEDED = {"simulate", "plan", "uncertainty", "laws", "audit.neighbours"}
+"""where pseudo-random numbers are allowed, besides paper/; `laws` samples the public law of the noise, for planning"""
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -57,7 +59,7 @@ def _users_of(*targets: str) -> set[str]:
 def test_the_reader_finds_imports() -> None:
     """This test can fail: the imports it is about are seen."""
     assert "mechanism" in _users_of("tally")
-    assert "quietrank.noise" in IMPORTS["mechanism"]
+    assert "quietrank.noise" in IMPORTS["additive"]
     assert len(MODULES) > 15
 
 
@@ -74,9 +76,19 @@ def test_only_the_mechanisms_cross_the_line() -> None:
 
 
 def test_only_mechanisms_draw_noise() -> None:
-    """noise.py is the one place that draws, and the mechanisms are the ones to ask it."""
-    assert _users_of("noise") <= {"mechanism", "perturbed"} | AUDIT
-    assert {name for name, found in IMPORTS.items() if any("opendp" in module for module in found)} == {"noise"}
+    """The noise package is the one place that draws; additive.py calibrates it, and the mechanisms add it."""
+    users = {name for name in _users_of("noise") if not name.startswith("noise")} - AUDIT
+    assert users == {"additive", "perturbed"}
+    adders = {name for name, path in MODULES.items() if re.search(r"noise\.add\(", path.read_text(encoding="utf-8"))}
+    assert adders - AUDIT == {"mechanism"}
+
+
+def test_only_the_noise_package_is_random() -> None:
+    """OpenDP and interval arithmetic are used by the noise package and nobody else; a ledger draws its ids alone."""
+    libraries = {name: {module.partition(".")[0] for module in found} for name, found in IMPORTS.items()}
+    drawing = {"noise.lattice", "noise.exact", "noise.knorm"}
+    assert {name for name, found in libraries.items() if {"opendp", "flint"} & found} - AUDIT == drawing
+    assert {name for name, found in libraries.items() if "secrets" in found} <= drawing | LEDGER
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name.partition(".")[0] in ("estimators", "render")])
@@ -86,12 +98,18 @@ def test_estimators_and_rendering_see_no_votes(name: str) -> None:
     assert not IMPORTS[name] & forbidden
 
 
+@pytest.mark.parametrize("name", ["additive", "choice", "laws", "bodies", "graphs", "sensitivity", "accounting"])
+def test_calibration_sees_no_votes(name: str) -> None:
+    """Every scale, clipping bound and automatic choice is made before, and without, a look at the votes."""
+    assert not IMPORTS[name] & {f"quietrank.{module}" for module in CONFIDENTIAL | ORCHESTRA}
+
+
 def test_seeds_stay_away_from_releases() -> None:
     """No pseudo-random generator outside simulation, planning, resampling and the paper's experiments."""
     for name, path in MODULES.items():
         source = path.read_text(encoding="utf-8")
         seeded = "default_rng" in source or "np.random" in source or "import random" in source
-        assert not seeded or name in SEEDED or name == "cli" or name.startswith("paper"), name
+        assert not seeded or name in SEEDED or name == "cli" or name.startswith(("paper", "planning")), name
     assert "default_rng" not in Path(MODULES["mechanism"]).read_text()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from quietrank import check
+from quietrank.additive import for_items
 from quietrank.errors import VotesError
+from quietrank.items import declare, with_pairs
 from quietrank.privacy import Privacy
 from quietrank.tally import tally_pairs, tally_votes
-from tests.helpers import Vote, from_arrow
+from tests.helpers import ITEMS, Vote, from_arrow
 
 EACH_VOTE = Privacy(1, "comparison")
 EACH_PERSON = Privacy(1, "person", max_per_person=2)
@@ -78,5 +80,20 @@ def test_the_report_counts_everything() -> None:
     found = check.report(from_arrow([*GOOD, *BAD.values()]), people=True)
     assert (found.rows, found.votes, found.ties, found.items, found.people) == (8, 3, 1, 4, 2)
     assert found.votes_per_person == {"least": 1, "median": 1.5, "most": 2}
-    assert found.flaws == dict.fromkeys(check.FLAWS, 1)
+    assert found.flaws == dict.fromkeys((flaw for flaw in check.FLAWS if flaw in BAD), 1)
     assert found.examples[0].startswith("row 4: ")
+
+
+def test_a_pair_off_the_list_is_a_flaw() -> None:
+    """Whoever declares askable pairs hears of votes on others; skipping drops those rows and no more."""
+    pairs = [("ç", "A1"), ("b c", "Ω")]
+    listed = [("p1", "A1", "ç", "a"), ("p1", "Ω", "b c", "b"), ("p2", "ç", "A1", "tie")]
+    strange = ("p2", "A1", "Ω", "a")
+    for privacy in (EACH_VOTE, Privacy(1, "person", max_per_person=2), Privacy(1, "person", one_per_pair=True)):
+        bounded = for_items(privacy, with_pairs(declare(ITEMS), pairs))
+        with pytest.raises(VotesError, match="askable pairs: 1 row"):
+            tally_votes(from_arrow([*listed, strange], pairs=pairs), bounded)
+        skipped = tally_votes(from_arrow([*listed, strange], pairs=pairs, skip_invalid=True), bounded)
+        kept = tally_votes(from_arrow(listed, pairs=pairs), bounded)
+        assert (skipped.wins == kept.wins).all()
+        assert (skipped.losses == kept.losses).all()

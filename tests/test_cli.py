@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quietrank import __version__, cli
+from quietrank.errors import ReleaseError
 from quietrank.release import Release
 from tests.helpers import write_csv
 
@@ -358,3 +359,143 @@ def test_nothing_heavy_is_imported_for_nothing(code: str) -> None:
     script = f"{code}\nimport sys\nprint('LOADED', sorted(set(sys.modules) & set({HEAVY!r})))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "LOADED []"
+
+
+BY_GROUP = ("--by", "land", "--groups", "n,s")
+
+
+@pytest.fixture
+def lands(tmp_path: Path) -> Path:
+    rows = [(*row, "n" if row[0] == "1" else "s") for row in GOOD]
+    return write_csv(tmp_path / "lands.csv", rows, (*COLUMNS, "land"))
+
+
+def test_rank_by_group_prints_every_group(run: Run, lands: Path, tmp_path: Path) -> None:
+    """A group column in table and CSV, one release per group in JSON; groups may come from a file."""
+    (tmp_path / "groups.txt").write_text("n\ns\nempty\n")
+    words = ("rank", lands, *PEOPLE, "--items", "x,y,z", "--by", "land", "--groups")
+    table = run(*words, tmp_path / "groups.txt")
+    assert table.code == 0
+    assert "3 groups by land" in table.stdout
+    csv = run(*words, "n,s", "--format", "csv", "--out", tmp_path / "out.json").stdout.splitlines()
+    assert csv[0].startswith("group,rank,item")
+    assert [line[0] for line in csv[1:]] == ["n"] * 3 + ["s"] * 3
+    assert list(json.loads((tmp_path / "out.json").read_text())["groups"]) == ["n", "s"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--by", "land"), "--groups"),
+        (("--groups", "n,s"), "--by"),
+        (("--by", "land", "--groups", "n,w"), "declare every group with --groups"),
+        (("--by", "winner", "--groups", "x,y,z"), "more than one group"),
+        (("--by", "land", "--groups", "nowhere.txt"), "one group per line"),
+    ],
+)
+def test_groups_that_cannot_be_are_refused(run: Run, lands: Path, words: tuple[str, ...], reason: str) -> None:
+    """One line with the remedy."""
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", *words)
+    assert result.code == 1
+    assert reason in result.stderr
+
+
+def test_check_reports_flaws_of_groups(run: Run, lands: Path) -> None:
+    """The data holder hears of undeclared groups before ranking."""
+    result = run("check", lands, "--by", "land", "--groups", "n,w")
+    assert result.code == 1
+    assert "undeclared group" in result.stdout
+
+
+@pytest.mark.parametrize("by", [(), BY_GROUP])
+def test_a_saved_tally_is_ranked_again_at_no_cost(run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...]) -> None:
+    """--save-tally, then rerank: the same release, another method, a top list, a file."""
+    tally, out = tmp_path / "tally.json", tmp_path / "again.json"
+    first = run("rank", lands, *PEOPLE, "--items", "x,y,z", *by, "--save-tally", tally, "--format", "json")
+    assert first.code == 0
+    assert json.loads(run("rerank", tally, "--format", "json").stdout) == json.loads(first.stdout)
+    scores = run(
+        "rerank", tally, "--method", "bradley-terry", "--gamma", 2, "--top", 2, "--format", "csv", "--out", out
+    )
+    assert len(scores.stdout.splitlines()) == 1 + 2 * (2 if by else 1)
+    assert out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--mechanism", "perturbed-mle", "--gamma", "60"), "no tally to save"),
+        (("--link", "hyperbolic-secant"), "perturbed-mle"),
+        (("--save-tally", "no/such/folder.json"), "there is no folder"),
+    ],
+)
+def test_a_tally_that_cannot_be_saved_is_refused_before_anything_is_drawn(
+    run: Run, lands: Path, tmp_path: Path, words: tuple[str, ...], reason: str
+) -> None:
+    """Nothing is printed and no file is written."""
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--save-tally", tmp_path / "t.json", *words)
+    assert (result.code, result.stdout) == (1, "")
+    assert reason in result.stderr
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_what_was_paid_for_is_printed_when_the_tally_cannot_be_written(
+    run: Run, lands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk loses the file, not the release."""
+
+    def full(path: Path, text: str) -> None:
+        raise ReleaseError(f"cannot write {path}: no space left; choose another place")
+
+    monkeypatch.setattr("quietrank.tally_file.write_whole", full)
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--save-tally", tmp_path / "t.json", "--format", "csv")
+    assert result.code == 1
+    assert "no space left" in result.stderr
+    assert len(result.stdout.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("nowhere.json",), "cannot read"),
+        (("--top", "0"), "top must be"),
+        (("--method", "best"), "method must be one of"),
+        (("--gamma", "1"), "gamma belongs to"),
+    ],
+)
+def test_rerank_refuses_with_a_reason(
+    run: Run, lands: Path, tmp_path: Path, words: tuple[str, ...], reason: str
+) -> None:
+    """Whatever is wrong, one line says so."""
+    tally = tmp_path / "tally.json"
+    run("rank", lands, *PEOPLE, "--items", "x,y,z", "--save-tally", tally)
+    result = run("rerank", *(() if words[0].endswith("json") else (tally,)), *words)
+    assert (result.code, result.stdout) == (1, "")
+    assert reason in result.stderr
+    overwritten = run("rerank", tally, "--out", tally)
+    assert "overwrite" in overwritten.stderr
+
+
+@pytest.mark.parametrize("by", [(), BY_GROUP])
+def test_a_ledger_pays_once_for_all_groups_and_all_rankings(
+    run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...]
+) -> None:
+    """One entry of ε, whose id is in the release, in the tally and in what is made from it later."""
+    budget, tally = tmp_path / "budget.db", tmp_path / "tally.json"
+    run("ledger", "new", budget, "--epsilon", 2, "--data", "votes", "--unit", "person")
+    words = ("--items", "x,y,z", *by, "--ledger", budget, "--save-tally", tally, "--format", "json")
+    release = json.loads(run("rank", lands, *PEOPLE, *words).stdout)
+    again = json.loads(run("rerank", tally, "--method", "net-wins", "--format", "json").stdout)
+    shown = json.loads(run("ledger", "show", budget, "--format", "json").stdout)
+    (entry,) = shown["entries"]
+    for made in (release, again):
+        found = made["groups"].values() if by else [made]
+        assert {one["ledger_entry"] for one in found} == {entry["entry"]}
+
+
+def test_two_outputs_are_two_files(run: Run, lands: Path, tmp_path: Path) -> None:
+    """The release must not overwrite the tally."""
+    same = tmp_path / "same.json"
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--out", same, "--save-tally", same)
+    assert result.code == 2
+    assert not same.exists()

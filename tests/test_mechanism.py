@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from quietrank import mechanism, noise
+from quietrank import noise
 from quietrank.accounting import Charge
+from quietrank.additive import MechanismName, calibrate
 from quietrank.errors import PrivacyError
 from quietrank.estimators.methods import Method, statistic_for
-from quietrank.mechanism import add_noise
+from quietrank.mechanism import add_noise, exact_values
 from quietrank.noisy import NoisyTally
 from quietrank.privacy import Design, Privacy
-from quietrank.sensitivity import Statistic
-from tests.helpers import PRIVACIES, make_tally, privacy_id
+from quietrank.sensitivity import Statistic, half_vote
+from tests.helpers import PRIVACIES, add_laplace_noise, make_tally, privacy_id, silence
 
 ITEMS, DRAWS = 60, 70
+ADDITIVE = (MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN)
 
 # The L1 sensitivities of the design page, in votes per unit of L, written out independently of the code.
 EXPECTED = {
@@ -43,10 +45,11 @@ def _deviations(privacy: Privacy, statistic: Statistic) -> np.ndarray[tuple[int]
     """Released values minus the true ones, in votes, over many draws."""
     wins = [10 + k for k in range(ITEMS)]
     tally = make_tally(wins, wins[::-1], privacy)
-    exact = mechanism._vector(tally, privacy, statistic)
+    calibrated = calibrate(tally.items, privacy, statistic, MechanismName.LAPLACE)
+    exact = exact_values(tally, calibrated)
     draws = []
     for _ in range(DRAWS):
-        released = add_noise(tally, privacy, statistic)
+        released = add_noise(tally, calibrated)
         draws.append((released.values - exact) * float(released.step))
     return np.concatenate(draws)
 
@@ -67,7 +70,7 @@ def test_the_released_noise_has_the_derived_scale(which: str, statistic: Statist
     """For every unit × neighbours × design the noise is Laplace(Δ/ε); scales 25 % off either way are rejected."""
     privacy = BY_ID[which]
     scale = EXPECTED[privacy.neighbours, statistic] * privacy.limit / privacy.epsilon
-    step = float(add_noise(make_tally([3, 4], [4, 3], privacy), privacy, statistic).step)
+    step = float(half_vote(privacy) * (1 if EXPECTED[privacy.neighbours, statistic] != 17 / 16 else 1 / 16))
     deviations = _deviations(privacy, statistic)
     assert _has_scale(deviations, scale, step)
     assert not _has_scale(deviations, scale * 1.25, step)
@@ -79,7 +82,7 @@ def test_a_planted_wrong_scale_is_noticed(monkeypatch: pytest.MonkeyPatch, facto
     """The test above can fail: noise 25 % off is told from the right one."""
     privacy = BY_ID["person-replace-private"]
     draw = noise.add_laplace
-    monkeypatch.setattr(noise, "add_laplace", lambda values, scale: draw(values, scale * factor))
+    monkeypatch.setattr(noise.lattice, "add_laplace", lambda values, scale: draw(values, scale * factor))
     assert not _has_scale(_deviations(privacy, Statistic.WINS_AND_LOSSES), 12.0, 2**-21)
 
 
@@ -88,7 +91,7 @@ def test_too_little_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = noise.laplace_scale
     monkeypatch.setattr(noise, "laplace_scale", lambda sensitivity, epsilon: scale(sensitivity, epsilon) / 2)
     with pytest.raises(PrivacyError, match="nothing was released"):
-        add_noise(make_tally([1, 2], [2, 1], PRIVACIES[0]), PRIVACIES[0], Statistic.NET_WINS)
+        add_laplace_noise(make_tally([1, 2], [2, 1], PRIVACIES[0]), PRIVACIES[0], Statistic.NET_WINS)
 
 
 class Recorder:
@@ -104,37 +107,36 @@ class Recorder:
         return "1"
 
 
-def _recording(events: list[str]) -> Callable[..., object]:
-    draw = noise.add_laplace
-
-    def recorded(*arguments: object) -> object:
-        events.append("draw")
-        return draw(*arguments)  # type: ignore[arg-type]
-
-    return recorded
-
-
+@pytest.mark.parametrize("mechanism", ADDITIVE)
 @pytest.mark.parametrize(("refuse", "expected"), [(False, ["debit 1", "draw"]), (True, ["debit 1"])])
 def test_the_ledger_is_debited_before_noise_is_drawn(
-    monkeypatch: pytest.MonkeyPatch, refuse: bool, expected: list[str]
+    monkeypatch: pytest.MonkeyPatch, mechanism: MechanismName, refuse: bool, expected: list[str]
 ) -> None:
     """Debit, then draw; and no draw when the debit is refused."""
+    privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=1, one_per_pair=True)
     events: list[str] = []
-    monkeypatch.setattr(noise, "add_laplace", _recording(events))
-    tally = make_tally([1, 2], [2, 1], PRIVACIES[0])
+
+    def drawn(_: object, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        events.append("draw")
+        return values
+
+    for kind in (noise.LaplaceNoise, noise.KNormNoise, noise.GaussianNoise):
+        monkeypatch.setattr(kind, "add", drawn)
+    tally = make_tally([1, 2], [2, 1], privacy)
+    calibrated = calibrate(tally.items, privacy, Statistic.NET_WINS, mechanism)
     if refuse:
         with pytest.raises(PrivacyError, match="spent"):
-            add_noise(tally, PRIVACIES[0], Statistic.NET_WINS, ledger=Recorder(events, refuse))
+            add_noise(tally, calibrated, ledger=Recorder(events, refuse))
     else:
-        add_noise(tally, PRIVACIES[0], Statistic.NET_WINS, ledger=Recorder(events))
+        add_noise(tally, calibrated, ledger=Recorder(events))
     assert events == expected
 
 
 def _quiet(monkeypatch: pytest.MonkeyPatch, privacy: Privacy, method: Method) -> NoisyTally:
     """The noisy tally of a small tournament with the noise switched off."""
-    monkeypatch.setattr(noise, "add_laplace", lambda values, scale: values)
+    silence(monkeypatch)
     tally = make_tally([5, 1, 0], [1, 2, 3], privacy)
-    return add_noise(tally, privacy, statistic_for(method, privacy))
+    return add_laplace_noise(tally, privacy, statistic_for(method, privacy))
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES, ids=privacy_id)
@@ -145,8 +147,9 @@ def test_without_noise_every_quantity_is_exact(monkeypatch: pytest.MonkeyPatch, 
     assert noisy.net_wins.tolist() == [2, -0.5, -1.5]
     assert noisy.total == 6
     uniform = privacy.design is Design.UNIFORM
-    assert noisy.exposure is not None
-    assert noisy.exposure.tolist() == ([4, 4, 4] if uniform else [6, 3, 3])
+    exposure = noisy.exposure if noisy.released_exposure is None else noisy.released_exposure
+    assert exposure is not None
+    assert exposure.tolist() == ([4, 4, 4] if uniform else [6, 3, 3])
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES, ids=privacy_id)
@@ -162,6 +165,6 @@ def test_plain_win_counts_are_exact_without_noise(monkeypatch: pytest.MonkeyPatc
 def test_only_free_totals_are_exact(privacy: Privacy) -> None:
     """With noise on, the total is exact where it is public and noisy or absent elsewhere."""
     tally = make_tally([500, 100, 0], [100, 200, 300], privacy)
-    totals = {add_noise(tally, privacy, statistic_for(Method.WIN_RATE, privacy)).total for _ in range(40)}
+    totals = {add_laplace_noise(tally, privacy, statistic_for(Method.WIN_RATE, privacy)).total for _ in range(40)}
     assert (totals == {600.0}) == privacy.votes_are_public
-    assert add_noise(tally, privacy, Statistic.WINS).total == (600.0 if privacy.votes_are_public else None)
+    assert add_laplace_noise(tally, privacy, Statistic.WINS).total == (600.0 if privacy.votes_are_public else None)

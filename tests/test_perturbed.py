@@ -457,8 +457,8 @@ def test_noise_has_the_right_scale_and_no_other(scale: float) -> None:
 def test_saturated_draws_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     """A draw at the 64-bit limit means at least that much; what is left is drawn afresh, with no limit."""
     answers = iter([[3, -4, 2**63 - 1, -(2**63)], [5], [-(2**63)], [-1]])
-    monkeypatch.setattr(noise, "_laplace", lambda scale: lambda values: next(answers))
-    assert noise._geometric(4, 1.0) == [3, 3, 2**63 - 1 + 5, 2 * (2**63 - 1)]
+    monkeypatch.setattr(noise.lattice, "_laplace", lambda scale: lambda values: next(answers))
+    assert noise.lattice._geometric(4, 1.0) == [3, 3, 2**63 - 1 + 5, 2 * (2**63 - 1)]
 
 
 def test_useless_noise_is_refused() -> None:
@@ -566,4 +566,5 @@ def test_a_release_holds_no_record_of_the_solver() -> None:
     assert held == {
         "items", "privacy", "plan", "values", "rows_skipped", "calibration", "link", "gamma", "lambda_",
         "epsilon_main", "epsilon_seal", "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale",
+        "ledger_entry",
     }  # fmt: skip

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 
-from quietrank.estimators.methods import Method, estimate, statistic_for
+from quietrank.additive import MechanismName
+from quietrank.choice import choose
+from quietrank.estimators.methods import Method, estimate
 from quietrank.items import Items
 from quietrank.mechanism import add_noise
 from quietrank.perturbed import perturbed_mle
@@ -60,7 +62,8 @@ def from_tally(**promise: str) -> Callable[[PairTally, float, float], Floats]:
 
     def scores(tally: PairTally, epsilon: float, p: float) -> Floats:
         privacy = Privacy(epsilon, "comparison", **promise)  # type: ignore[arg-type]
-        noisy = add_noise(tally, privacy, statistic_for(Method.BRADLEY_TERRY, privacy))
+        noise = choose(tally.items, privacy, Method.BRADLEY_TERRY, MechanismName.LAPLACE).noise
+        noisy = add_noise(tally, noise)
         return estimate(noisy, Method.BRADLEY_TERRY).scores
 
     return scores

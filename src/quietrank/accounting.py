@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ class Ledger(Protocol):
         ...
 
 
+def as_written(epsilon: float) -> float:
+    """The largest double that is at most ε as it is written: 0.1 in binary is a little more than a tenth.
+
+    Noise is calibrated to this, and a ledger counts what is written, so that ten releases at 0.1 cost 1.
+    """
+    return epsilon if Fraction(epsilon) <= Fraction(repr(epsilon)) else math.nextafter(epsilon, 0.0)
+
+
 def delta_of(rho: float, epsilon: float) -> float:
     """The smallest δ we can prove for a ρ-zCDP release at this ε; rounded up."""
     if rho == 0:
@@ -83,7 +92,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     while high - low > 2.0**-50 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if delta_of(rho, middle) <= delta else (middle, high)
-    return high
+    return high * SLACK
 
 
 def rho_for(epsilon: float, delta: float) -> float:
@@ -97,7 +106,7 @@ def rho_for(epsilon: float, delta: float) -> float:
     while high - low > 2.0**-50 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if delta_of(middle, epsilon) <= delta else (low, middle)
-    return low
+    return low / SLACK
 
 
 def _minimum(f: Callable[[float], float], low: float, high: float) -> float:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import sqrt
 
 from quietrank import noise
-from quietrank.accounting import Cost, delta_of, rho_for
+from quietrank.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.errors import PrivacyError
 from quietrank.graphs import double_cover
 from quietrank.items import Items
@@ -20,11 +20,10 @@ from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
 from quietrank.privacy import Neighbours, Privacy, Unit
 from quietrank.sensitivity import (
     PERSON_GRID,
-    TOTAL_SHARE,
     Clip,
     Sensitivity,
     Statistic,
-    clipped_total_share,
+    clipped_share,
     gauge,
     half_vote,
     norm_of_one_vote,
@@ -75,8 +74,8 @@ class Calibrated:
     noise: noise.Noise
     step: Fraction
     """the lattice of the released values, in votes"""
-    total_share: Fraction
-    """α, where the statistic is (s, αT)"""
+    share: Fraction
+    """α or β, where the statistic is (s, αT) or (s, βd); else 1"""
     clip: Clip | None
     law: Law
     cost: Cost
@@ -108,10 +107,10 @@ def for_items(privacy: Privacy, items: Items) -> Privacy:
 def _laplace(items: Items, privacy: Privacy, statistic: Statistic, groups: bool) -> Calibrated:
     privacy = privacy.changed(delta=0.0, clip=None)
     reach = _l1_reach(items, privacy, statistic, groups)
-    size = (2 if statistic is Statistic.WINS_AND_LOSSES else 1) * len(items)
+    size = statistic.per_item * len(items)
     sum_zero = statistic is not Statistic.WINS and size <= MOST_SUM_ZERO
     step = min(reach.step, FINE) if sum_zero else reach.step
-    scale = noise.laplace_scale(_steps(reach.l1, step), privacy.epsilon)
+    scale = noise.laplace_scale(_steps(reach.l1, step), as_written(privacy.epsilon))
     total = statistic is Statistic.NET_WINS_AND_TOTAL
     drawn: noise.Noise = noise.LaplaceNoise(scale)
     if sum_zero:
@@ -154,7 +153,7 @@ def _zonotope(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     joint = statistic is Statistic.WINS_AND_LOSSES
     graph = double_cover(items.graph) if joint else items.graph
     extra = Fraction(2 * privacy.limit) if statistic is Statistic.NET_WINS_AND_TOTAL else None
-    unit = reach / Fraction(privacy.epsilon)  # of K, in votes
+    unit = reach / Fraction(as_written(privacy.epsilon))  # of K, in votes
     body = noise.Zonotope(graph, unit / FINE, extra)
     law = ZonotopeLaw(statistic, graph, float(unit), None if extra is None else float(extra))
     figures: dict[str, Figure] = {
@@ -180,14 +179,10 @@ def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     if privacy.unit is Unit.PERSON:
         privacy = privacy.changed(clip=privacy.clip or default_clip(items, privacy, statistic))
         clip = Clip.of(privacy, statistic, privacy.clip or 0.0)
-        share, norm_squared = clip.total_share, clip.norm**2
-    else:
-        share, norm_squared = TOTAL_SHARE, norm_of_one_vote(privacy, statistic)
-    if statistic is not Statistic.NET_WINS_AND_TOTAL:
-        share = Fraction(1)
+    share = clipped_share(privacy, statistic)
     step = half_vote(privacy) * share
-    squared = squared_l2(privacy, statistic, norm_squared) / step**2
-    rho = rho_for(privacy.epsilon, privacy.delta)
+    squared = squared_l2(privacy, statistic, _norm_squared(privacy, statistic, clip)) / step**2
+    rho = rho_for(as_written(privacy.epsilon), as_written(privacy.delta))
     scale = noise.gaussian_scale(squared, rho)
     sigma = scale * float(step)
     figures: dict[str, Figure] = {
@@ -203,13 +198,18 @@ def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     )  # fmt: skip
 
 
+def _norm_squared(privacy: Privacy, statistic: Statistic, clip: Clip | None) -> Fraction:
+    """C²: as clipped, or of one vote where votes stand alone."""
+    return norm_of_one_vote(privacy, statistic) if clip is None else clip.norm**2
+
+
 def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
     """C from public values: the norm of a typical person's contribution, to two digits.
 
     A person who casts L votes on random pairs of n items of typical spread has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the
     variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² + ‖losses‖² = (‖d‖² + 4‖s‖²)/2.
     """
-    L, n = privacy.limit, len(items)
+    L, n, share = privacy.limit, len(items), float(clipped_share(privacy, statistic))
     net_wins = L / 2 + L * (L - 1) * 4 / n * TYPICAL_RATE_VARIANCE
     met = 2 * L * (1 - 2 / n) + 4 * L**2 / n
     if privacy.neighbours is Neighbours.OUTCOME:
@@ -217,9 +217,10 @@ def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
     else:
         square = {
             Statistic.NET_WINS: net_wins,
-            Statistic.NET_WINS_AND_TOTAL: net_wins + float(clipped_total_share(privacy) * L) ** 2,
+            Statistic.NET_WINS_AND_TOTAL: net_wins + (share * L) ** 2,
             Statistic.WINS: (met + 4 * net_wins) / 4,
             Statistic.WINS_AND_LOSSES: (met + 4 * net_wins) / 2,
+            Statistic.NET_WINS_AND_EXPOSURES: net_wins + share**2 * met,
         }[statistic]
     return float(f"{sqrt(square):.2g}")
 
@@ -230,15 +231,16 @@ def default_clip(items: Items, privacy: Privacy, statistic: Statistic) -> float:
 def require_kept(items: Items, calibrated: Calibrated) -> None:
     """Recompute what the noise loses, from the sensitivity anew and by the noise's own privacy map."""
     privacy, drawn = calibrated.privacy, calibrated.noise
+    epsilon = as_written(privacy.epsilon)
     if isinstance(drawn, noise.GaussianNoise):
         kept = _gaussian_kept(calibrated, drawn)
     elif isinstance(drawn, noise.KNormNoise) and isinstance(drawn.body, noise.Zonotope):
         reach = gauge(privacy, calibrated.statistic, groups=calibrated.groups)
-        kept = reach / (drawn.body.unit * calibrated.step) <= Fraction(privacy.epsilon)
+        kept = reach / (drawn.body.unit * calibrated.step) <= Fraction(epsilon)
     else:
         reach = _l1_reach(items, privacy, calibrated.statistic, calibrated.groups).l1
         steps = _steps(reach, calibrated.step)
-        kept = all(noise.laplace_privacy_loss(scale, steps) <= privacy.epsilon for scale in _laplace_scales(drawn))
+        kept = all(noise.laplace_privacy_loss(scale, steps) <= epsilon for scale in _laplace_scales(drawn))
     if not kept:
         raise PrivacyError(
             f"the {calibrated.mechanism} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; "
@@ -256,7 +258,7 @@ def _laplace_scales(drawn: noise.Noise) -> list[float]:
 
 
 def _gaussian_kept(calibrated: Calibrated, drawn: noise.GaussianNoise) -> bool:
-    privacy, clip = calibrated.privacy, calibrated.clip
-    norm = norm_of_one_vote(privacy, calibrated.statistic) if clip is None else clip.norm**2
-    rho = noise.gaussian_rho(drawn.scale, squared_l2(privacy, calibrated.statistic, norm) / calibrated.step**2)
-    return delta_of(rho, privacy.epsilon) <= privacy.delta
+    privacy, statistic = calibrated.privacy, calibrated.statistic
+    square = squared_l2(privacy, statistic, _norm_squared(privacy, statistic, calibrated.clip))
+    rho = noise.gaussian_rho(drawn.scale, square / calibrated.step**2)
+    return delta_of(rho, as_written(privacy.epsilon)) <= as_written(privacy.delta)

@@ -1,13 +1,15 @@
 """Rows of votes in, the same rows with an integer weight out, so that no person contributes more than was promised.
 
 Weights are counted in units of 2^-20; every vote counts, nothing is drawn at random, and a person's weights depend
-on that person's votes alone. A vote of no known person, or on a pair that may not be asked, weighs NULL. Three ways:
+on that person's votes alone. A vote of no known person, on a pair that may not be asked, or of a person whose votes
+are in several groups, weighs NULL. Four ways:
 
 - total weight at most L: each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋);
 - one answer per pair: the c votes of a person on one pair share the weight of one answer, ⌊w/c⌋ each, with
   w = min(2^20, ⌊L·2^20/k⌋) for a person who answered k pairs;
 - clipped: all votes of a person weigh W, the largest whole number of units at which the Euclidean norm of what
-  they add to the statistic is at most C; checked in integers.
+  they add to the statistic is at most C; checked in integers;
+- kept one by one, where votes stand alone but no person may have more than L: L of their votes weigh 1, the rest 0.
 """
 
 from __future__ import annotations
@@ -28,32 +30,71 @@ if TYPE_CHECKING:
 ANSWER_GRID = 2**10
 """Where answers are averaged and then clipped, an answer weighs this many parts and the clipping factor the rest."""
 
+SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
+"""a·low + b·high modulo a prime: an order of pairs that has nothing to do with the order of items"""
+
 EXACT_DECIMALS = ("duckdb", "postgres", "pyspark")
 """Engines whose decimal(38, 0) is exact, which clipping needs."""
 
 
 def weigh(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip | None = None) -> ir.Table:
-    """The columns a, b, y (if any) and `weight`: 1 when votes stand alone, bounded when people are protected."""
-    import ibis
-
-    columns = [name for name in ("a", "b", "y") if name in rows.columns]
+    """The columns a, b, y and group (if any) and `weight`: 1 when votes stand alone, bounded for people."""
+    columns = [name for name in ("a", "b", "y", "group") if name in rows.columns]
     if items.pairs is not None:
         rows = _only_askable(rows, items)
+    weighed = _weighed(rows, privacy, items, clip)
+    return weighed.mutate(weight=_where_allowed(weighed)).select(*columns, "weight")
+
+
+def _weighed(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip | None) -> ir.Table:
+    """The rows with the `weight` that their person's limit leaves them."""
+    import ibis
+
+    if privacy.unit is Unit.COMPARISON and privacy.max_per_person is None:
+        return rows.mutate(weight=ibis.literal(1, type="int64"))
     if privacy.unit is Unit.COMPARISON:
-        return rows.mutate(weight=_where_askable(rows, ibis.literal(1, type="int64"))).select(*columns, "weight")
+        return _first_few(rows, items, privacy.max_per_person or 0)
+    if clip is None and not privacy.one_per_pair:
+        return _scaled_down(rows, privacy.limit)
+    if "group" in rows.columns:
+        rows = check.with_one_group(rows)
     if clip is not None:
-        weighed = _clipped(rows, privacy, items, clip)
-    elif privacy.one_per_pair:
-        weighed = _averaged(rows, items, PERSON_GRID, privacy.limit)
-    else:
-        weighed = _scaled_down(rows, privacy.limit)
-    return weighed.mutate(weight=_where_askable(weighed, weighed.weight)).select(*columns, "weight")
+        return _clipped(rows, privacy, items, clip)
+    return _averaged(rows, items, PERSON_GRID, privacy.limit)
+
+
+def _first_few(rows: ir.Table, items: Items, most: int) -> ir.Table:
+    """L votes of each person weigh 1, the rest 0: which ones depends on that person's votes alone.
+
+    They are taken in an order that favours neither a place on the list of items nor a side: by a number scrambled
+    from the pair, and within a pair its first or its second item's wins first, as that number says. What is level
+    then is the same vote twice.
+    """
+    import ibis
+
+    paired = _paired(rows, items, "index_a")
+    scrambled = (paired.low * SCRAMBLE[0] + paired.high * SCRAMBLE[1]) % SCRAMBLE[2]
+    # y as seen from the pair's first item, or from its second.
+    turned = (paired.index_a == paired.low) == (scrambled % 2 == 0)
+    said: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int8")
+    keys = [scrambled, paired.low, paired.high, ibis.ifelse(turned, said, 2 - said)]
+    if "group" in rows.columns:
+        keys.append(paired.group)
+    place = ibis.row_number().over(group_by=paired.person, order_by=keys)
+    weight = ibis.ifelse(place < most, ibis.literal(1, type="int64"), ibis.literal(0, type="int64"))
+    placed = paired.select(*rows.columns, weight=weight)
+    return placed.mutate(weight=ibis.ifelse(placed.person.nullif("").isnull(), None, placed.weight))
 
 
 def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
     """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
-    people = rows.group_by("person").agg(votes=rows.count())
-    weights = people.select(who=people.person.nullif(""), weight=_share(limit, people.votes))
+    import ibis
+
+    # Whether a person is in one group is found on the way: a join of its own would take as long as all the rest.
+    one_group = check.all_the_same(rows.group) if "group" in rows.columns else ibis.literal(True)
+    people = rows.group_by("person").agg(votes=rows.count(), one_group=one_group)
+    share = ibis.ifelse(people.one_group, _share(limit, people.votes), None)
+    weights = people.select(who=people.person.nullif(""), weight=share)
     # A select, and not a drop, lets Ibis name this query once, so that it is run once.
     return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
@@ -101,8 +142,10 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
     """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
     import ibis
 
-    # (s, αT) is taken 1/α times as large, so that S is a whole number.
-    finer = int(1 / clip.total_share) if clip.statistic is Statistic.NET_WINS_AND_TOTAL else 1
+    # (s, αT) is taken 1/α times as large, and (s, βd) 1/2β times, so that S is a whole number.
+    finer = int(1 / clip.share)
+    if clip.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+        finer //= 2
     bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
     people = _squared_norms(rows, clip, finer)
     root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
@@ -142,6 +185,7 @@ def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
             Statistic.NET_WINS_AND_TOTAL: net * net,
             Statistic.WINS: won * won,
             Statistic.WINS_AND_LOSSES: won * won + lost * lost,
+            Statistic.NET_WINS_AND_EXPOSURES: net * net * _whole(finer**2) + met * met,
         }[clip.statistic]
     each = sums.mutate(square=square.cast("decimal(38, 0)"), met=met)
     people = each.group_by("person").agg(square=each.square.sum(), met=each.met.sum())
@@ -176,14 +220,14 @@ def _quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
     return (dividend // divisor).cast("int64")
 
 
-def _paired(rows: ir.Table, items: Items) -> ir.Table:
+def _paired(rows: ir.Table, items: Items, *more: str) -> ir.Table:
     """The rows with `low` and `high`, the places of their two items: ordered by the list, not by a collation."""
     import ibis
 
     indexed = check.with_indices(rows, check.items_table(items))
     low, high = ibis.least(indexed.index_a, indexed.index_b), ibis.greatest(indexed.index_a, indexed.index_b)
     # A view ends the chain of joins: a further join would else be merged into it and its keys be mixed up.
-    return indexed.select(*rows.columns, low=low, high=high).view()
+    return indexed.select(*rows.columns, *more, low=low, high=high).view()
 
 
 def _only_askable(rows: ir.Table, items: Items) -> ir.Table:
@@ -191,7 +235,9 @@ def _only_askable(rows: ir.Table, items: Items) -> ir.Table:
     return check.with_askable(indexed, items).select(*rows.columns, "askable")
 
 
-def _where_askable(rows: ir.Table, weight: ir.Value) -> ir.Value:
+def _where_allowed(rows: ir.Table) -> ir.Value:
+    """The weight, NULL on a pair that may not be asked and for a person whose votes are in several groups."""
     import ibis
 
-    return ibis.ifelse(rows.askable, weight, None) if "askable" in rows.columns else weight
+    weight = ibis.ifelse(rows.askable, rows.weight, None) if "askable" in rows.columns else rows.weight
+    return ibis.ifelse(rows.one_group, weight, None) if "one_group" in rows.columns else weight

@@ -57,8 +57,14 @@ def candidates(items: Items, privacy: Privacy, method: Method) -> list[Mechanism
 
 
 def _calibrated(items: Items, privacy: Privacy, method: Method, mechanism: MechanismName, groups: bool) -> Calibrated:
-    free_total = mechanism is MechanismName.LAPLACE and total_is_free(privacy, groups)
-    return calibrate(items, privacy, statistic_for(method, privacy, free_total=free_total), mechanism, groups=groups)
+    statistic = statistic_for(
+        method,
+        privacy,
+        free_total=mechanism is MechanismName.LAPLACE and total_is_free(privacy, groups),
+        cheap_exposures=mechanism is MechanismName.GAUSSIAN,
+        groups=groups,
+    )
+    return calibrate(items, privacy, statistic, mechanism, groups=groups)
 
 
 def expected_noise(noise: Calibrated) -> float:

@@ -22,10 +22,14 @@ from rich.console import Console
 from quietrank import __version__
 from quietrank.audit.commands import audit
 from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.ledger_commands import ledger_app, open_ledger
 from quietrank.paper.commands import paper_app
+from quietrank.planning.commands import plan
 
 if TYPE_CHECKING:
     from quietrank.check import Report
+    from quietrank.grouped import GroupedRelease
+    from quietrank.noisy import GroupedTally, NoisyTally
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.privacy import Privacy
     from quietrank.release import Release
@@ -38,6 +42,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")
 app.command()(audit)
 stderr = Console(stderr=True)
@@ -67,8 +72,15 @@ class VotesOptions:
     delimiter: str | None
     columns: dict[str, Any]
 
-    def read(self, *, items_from_votes: bool = False, skip_invalid: bool = False) -> Votes:
-        from quietrank.items import parse_items, read_pairs
+    def read(
+        self,
+        *,
+        items_from_votes: bool = False,
+        skip_invalid: bool = False,
+        by: str | None = None,
+        groups: str | None = None,
+    ) -> Votes:
+        from quietrank.items import parse_items, parse_names, read_pairs
         from quietrank.votes import read_votes
 
         return read_votes(
@@ -76,6 +88,8 @@ class VotesOptions:
             None if self.items is None else parse_items(self.items),
             items_from_votes=self.items_from_votes or (items_from_votes and self.items is None),
             pairs=None if self.pairs is None else read_pairs(self.pairs),
+            by=by,
+            groups=None if groups is None else parse_names(groups, "group"),
             skip_invalid=skip_invalid,
             delimiter=self.delimiter,
             **self.columns,
@@ -150,7 +164,11 @@ def rank(
     ] = None,
     max_per_person: Annotated[
         float | None,
-        typer.Option(help="L: a person with more votes has them scaled down to this many in all.", metavar="L"),
+        typer.Option(
+            help="L: a person with more votes has them scaled down to this many in all (unit comparison: L of them "
+            "count).",
+            metavar="L",
+        ),
     ] = None,
     one_per_pair: Annotated[
         bool,
@@ -176,6 +194,19 @@ def rank(
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Drop rows that cannot be used, one by one, instead of refusing.")
     ] = False,
+    by: Annotated[
+        str | None, typer.Option(help="Column of a vote's group: one ranking per group, for one ε.", metavar="COLUMN")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="All groups, with --by: a file with one per line, or a,b,c.", metavar="FILE|a,b,c"),
+    ] = None,
+    save_tally: Annotated[
+        Path | None, typer.Option(help="Keep the noisy counts here, for quietrank rerank.", metavar="TALLY.json")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Pay from this budget (see quietrank ledger).", metavar="FILE")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
@@ -197,18 +228,47 @@ def rank(
     )
     ridge = _gamma(gamma)
     _check_writable(out, source.path)
+    _check_writable(save_tally, source.path, "--save-tally")
+    if out is not None and out == save_tally:
+        raise UsageError(f"--out and --save-tally are both {out}; give each its own file")
+    perturbed: dict[str, Any] = {
+        "comparisons_per_item": comparisons_per_item, "calibration": calibration, "link": link
+    }  # fmt: skip
+    pipeline.Asked.of(mechanism, method, ridge, **perturbed)  # refused before anything is read or paid for
+    budget = None if ledger is None else open_ledger(ledger, out, save_tally)  # refused before the votes are read
     with stderr.status("counting votes and drawing noise …"):
-        release = pipeline.rank(
-            source.read(skip_invalid=skip_invalid),
-            privacy,
-            mechanism=mechanism,
-            method=method,
-            gamma=ridge,
-            comparisons_per_item=comparisons_per_item,
-            calibration=calibration,
-            link=link,
-        )
+        votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
+        words: dict[str, Any] = {"mechanism": mechanism, "method": method, "ledger": budget}
+        if save_tally is None:
+            make = pipeline.rank if by is None else pipeline.rank_by_group
+            release: Release | GroupedRelease = make(votes, privacy, **words, gamma=ridge, **perturbed)
+        else:
+            draw = pipeline.noisy_tally if by is None else pipeline.noisy_tally_by_group
+            tally = draw(votes, privacy, **words)
+    if save_tally is not None:
+        release = _saved(tally, save_tally, method, ridge, format)
     _print_release(release, format)  # first: what was paid for must not be lost when the file cannot be written
+    if out is not None:
+        release.to_json(out)
+
+
+@app.command()
+def rerank(
+    tally: Annotated[Path, typer.Argument(help="What rank --save-tally wrote.", metavar="TALLY.json")],
+    method: Annotated[str, typer.Option(help="auto, net-wins, wins, win-rate or bradley-terry.")] = "auto",
+    gamma: Annotated[str, typer.Option(help="Ridge of Bradley-Terry scores: a number, or auto.")] = "auto",
+    top: Annotated[int | None, typer.Option(help="Show only the first K items.", metavar="K")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
+    format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
+) -> None:
+    """Make another ranking from noisy counts that were saved. Costs nothing: the counts have been paid for."""
+    from quietrank import pipeline
+    from quietrank.tally_file import load_any
+
+    _check_writable(out, tally)
+    release = pipeline.rerank(load_any(tally), method=method, gamma=_gamma(gamma))
+    release = release if top is None else release.top(top)
+    _print_release(release, format)
     if out is not None:
         release.to_json(out)
 
@@ -220,6 +280,11 @@ def check(
     unit: Annotated[
         str | None, typer.Option(help="comparison, or person to check for missing people too.", metavar="UNIT")
     ] = None,
+    by: Annotated[str | None, typer.Option(help="Column of a vote's group.", metavar="COLUMN")] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="All groups, with --by: a file with one per line, or a,b,c.", metavar="FILE|a,b,c"),
+    ] = None,
 ) -> None:
     """Say what is in a file of votes and what is wrong with it. For the data holder only."""
     from quietrank import check as checks
@@ -228,7 +293,7 @@ def check(
     if unit not in (None, *Unit):
         raise UsageError(f"--unit must be comparison or person; got {unit!r}")
     with stderr.status("reading votes …"):
-        read = source.read(items_from_votes=True)
+        read = source.read(items_from_votes=True, by=by, groups=groups)
         if unit == Unit.PERSON:
             read.require_person()
         found = checks.report(read, people=unit == Unit.PERSON)
@@ -313,6 +378,9 @@ def demo(
     _print_release(release, format)
 
 
+app.command()(plan)
+
+
 def _version(asked: bool) -> None:
     if asked:
         print(f"quietrank {__version__}")
@@ -350,7 +418,7 @@ def _gamma(word: str) -> Any:
         raise UsageError(f"--gamma must be a number or auto; got {word!r}") from None
 
 
-def _check_writable(out: Path | None, votes: Path | None = None) -> None:
+def _check_writable(out: Path | None, votes: Path | None = None, option: str = "--out") -> None:
     """Refuse before any noise is drawn rather than after."""
     if out is None:
         return
@@ -361,13 +429,28 @@ def _check_writable(out: Path | None, votes: Path | None = None) -> None:
     if not os.access(out if out.exists() else out.parent, os.W_OK):
         raise ReleaseError(f"{out} cannot be written; choose another place")
     if votes is not None and votes.exists() and out.exists() and out.samefile(votes):
-        raise ReleaseError(f"--out would overwrite the votes in {votes}; choose another name")
+        raise ReleaseError(f"{option} would overwrite {votes}, which is read; choose another name")
 
 
-def _print_release(release: Release, format: Format) -> None:
-    from quietrank.render.table import render
+def _saved(
+    tally: NoisyTally | GroupedTally, path: Path, method: str, gamma: Any, format: Format
+) -> Release | GroupedRelease:
+    """The release, once the tally is saved: what was paid for must not be lost when either of the two fails."""
+    from quietrank import pipeline
 
-    _print(release, render, format)
+    try:
+        tally.to_json(path)
+    except ReleaseError:
+        _print_release(pipeline.rerank(tally, method=method, gamma=gamma), format)
+        raise
+    return pipeline.rerank(tally, method=method, gamma=gamma)
+
+
+def _print_release(release: Release | GroupedRelease, format: Format) -> None:
+    from quietrank.grouped import GroupedRelease
+    from quietrank.render.table import render, render_grouped
+
+    _print(release, render_grouped if isinstance(release, GroupedRelease) else render, format)
 
 
 def _print_fit(fitted: NonPrivateFit, format: Format) -> None:

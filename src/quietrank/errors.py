@@ -13,6 +13,22 @@ class PrivacyError(QuietrankError):
     """The privacy promise asked for is not meaningful, or cannot be kept."""
 
 
+class BudgetError(PrivacyError):
+    """The ledger does not cover a release, and nothing was spent.
+
+    `requested`, `remaining` and their `difference` are ε in the unit of the ledger, `largest` is the ε of a release.
+    """
+
+    def __init__(self, message: str, requested: float, remaining: float, largest: float) -> None:
+        super().__init__(message)
+        self.requested, self.remaining, self.largest = requested, remaining, largest
+        self.difference = requested - remaining
+
+
+class LedgerError(QuietrankError):
+    """A ledger cannot be made, read or written, or its history does not hold together."""
+
+
 class SolverError(QuietrankError):
     """A fit does not exist or did not reach its tolerance."""
 

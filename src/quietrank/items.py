@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,13 +23,7 @@ class Items:
     """The askable pairs, as places on the list, i < j; None: all pairs."""
 
     def __post_init__(self) -> None:
-        if any(not name.strip() for name in self.names):
-            raise VotesError("an item has an empty name; give every item a name")
-        if any("\ud800" <= letter <= "\udfff" for name in self.names for letter in name):
-            raise VotesError("an item's name is not UTF-8 text; give the items in a file saved as UTF-8")
-        repeated = [name for name, count in Counter(self.names).items() if count > 1]
-        if repeated:
-            raise VotesError(f"the item {repeated[0]!r} is declared twice; name every item once")
+        check_names(self.names)
         if len(self.names) < 2:
             raise VotesError(f"a ranking needs at least two items, got {len(self.names)}; declare more items")
 
@@ -50,6 +44,17 @@ class Items:
         return iter(self.names)
 
 
+def check_names(names: Sequence[str], what: str = "item") -> None:
+    """Refuse names that are empty, no text, or given twice; `what` they name is for the message."""
+    if any(not name.strip() for name in names):
+        raise VotesError(f"one {what} has an empty name; give every {what} a name")
+    if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
+        raise VotesError(f"the name of one {what} is not UTF-8 text; give the {what}s in a file saved as UTF-8")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise VotesError(f"the {what} {repeated[0]!r} is declared twice; name every {what} once")
+
+
 def declare(names: Iterable[object]) -> Items:
     """Items from names given in Python; numbers become text, as they do in a file."""
     if isinstance(names, Items):
@@ -67,24 +72,40 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def declare_groups(names: Iterable[object]) -> tuple[str, ...]:
+    """The public list of groups, from names given in Python."""
+    if isinstance(names, str):
+        raise VotesError(f"groups must be a list of names, such as ['north', 'south']; got the text {names!r}")
+    found = tuple(str(name) for name in names)
+    check_names(found, "group")
+    if not found:
+        raise VotesError("the list of groups is empty; declare at least one group")
+    return found
+
+
 def parse_items(text: str) -> Items:
     """Items from the command line: a file with one name per line, or the names parted by commas."""
+    return Items(parse_names(text))
+
+
+def parse_names(text: str, what: str = "item") -> tuple[str, ...]:
+    """Names from the command line: a file with one per line, or the names parted by commas."""
     path = Path(text)
     if "," not in text or is_file(path):
-        return _read_items(path)
-    return Items(tuple(name.strip() for name in text.split(",")))
+        return _read_names(path, what)
+    return tuple(name.strip() for name in text.split(","))
 
 
-def _read_items(path: Path) -> Items:
+def _read_names(path: Path, what: str) -> tuple[str, ...]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise VotesError(f"{path} is not UTF-8 text; save the list of items as UTF-8") from None
+        raise VotesError(f"{path} is not UTF-8 text; save the list of {what}s as UTF-8") from None
     except OSError:
         raise VotesError(
-            f"there is no file {path}; give a file with one item per line, or the items parted by commas"
+            f"there is no file {path}; give a file with one {what} per line, or the {what}s parted by commas"
         ) from None
-    return Items(tuple(line for line in lines if line.strip()))
+    return tuple(line for line in lines if line.strip())
 
 
 def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:

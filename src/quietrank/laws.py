@@ -43,11 +43,11 @@ class LaplaceLaw:
     items: int
     scale: float
     sum_zero: bool
-    total_share: float = 1.0
+    share: float = 1.0
 
     @property
     def spread(self) -> Spread:
-        size = _entries(self.statistic, self.items)
+        size = self.statistic.per_item * self.items
         # Given a sum of zero, the variance is (2N − 1)(N − 1)/(N(N + 1)) squared scales instead of 2.
         variance = self.scale**2 * ((2 * size - 1) * (size - 1) / (size * (size + 1)) if self.sum_zero else 2)
         covariance = -variance / (size - 1) if self.sum_zero else 0.0
@@ -55,7 +55,7 @@ class LaplaceLaw:
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
         """`draws` rows of noise."""
-        size = _entries(self.statistic, self.items)
+        size = self.statistic.per_item * self.items
         if not self.sum_zero:
             return self._with_total(rng, rng.laplace(0, self.scale, (draws, size)))
         # P(k positive) and the two simplices of noise/knorm.py, all rows at once.
@@ -72,7 +72,7 @@ class LaplaceLaw:
     def _with_total(self, rng: np.random.Generator, noise: Floats) -> Floats:
         if self.statistic is not Statistic.NET_WINS_AND_TOTAL:
             return noise
-        return np.column_stack([noise, rng.laplace(0, self.scale / self.total_share, len(noise))])
+        return np.column_stack([noise, rng.laplace(0, self.scale / self.share, len(noise))])
 
 
 @dataclass(frozen=True)
@@ -82,18 +82,22 @@ class GaussianLaw:
     statistic: Statistic
     items: int
     sigma: float
-    total_share: float = 1.0
+    share: float = 1.0
 
     @property
     def spread(self) -> Spread:
+        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+            return Spread(self.sigma, self.sigma, self.sigma / self.share, 0.0)
         return _spread(self.statistic, self.sigma**2, 0.0, 0.0)
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
         """`draws` rows of noise."""
-        noise = rng.normal(0, self.sigma, (draws, _entries(self.statistic, self.items)))
+        noise = rng.normal(0, self.sigma, (draws, self.statistic.per_item * self.items))
+        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+            noise[:, self.items :] /= self.share
         if self.statistic is not Statistic.NET_WINS_AND_TOTAL:
             return noise
-        return np.column_stack([noise, rng.normal(0, self.sigma / self.total_share, draws)])
+        return np.column_stack([noise, rng.normal(0, self.sigma / self.share, draws)])
 
 
 @dataclass(frozen=True)
@@ -133,11 +137,6 @@ class ZonotopeLaw:
 
 
 Law = LaplaceLaw | GaussianLaw | ZonotopeLaw
-
-
-def _entries(statistic: Statistic, items: int) -> int:
-    """How many entries the statistic has, the total aside."""
-    return 2 * items if statistic is Statistic.WINS_AND_LOSSES else items
 
 
 def _spread(statistic: Statistic, variance: float, covariance: float, kurtosis: float) -> Spread:

@@ -6,11 +6,14 @@ ledger is debited, and only then is it drawn. A crash can waste budget; it canno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.accounting import Charge, Ledger
 from quietrank.additive import Calibrated, require_kept
+from quietrank.items import Items
 from quietrank.noisy import Floats, NoisyTally, PublicPairs
 from quietrank.privacy import Design, Privacy
 from quietrank.sensitivity import Statistic
@@ -24,26 +27,60 @@ def add_noise(
 
     A tally by pairs is needed where estimators shall know the pairs of a public design.
     """
+    if calibrated.groups:
+        raise AssertionError("this noise is for votes split by group: use add_noise_to_groups")
+    entry = _pay(tally.items, calibrated, ledger, "")
+    return _with_noise(tally, calibrated, entry, rows_skipped)
+
+
+def add_noise_to_groups(
+    tallies: Sequence[Tally | PairTally],
+    calibrated: Calibrated,
+    *,
+    ledger: Ledger | None = None,
+    rows_skipped: bool = False,
+) -> list[NoisyTally]:
+    """The same for one tally per group: they keep the promise together, and are paid for once, before any noise.
+
+    A unit is in one group, and one that moves to another changes two tallies; the noise was calibrated for that
+    (docs/proofs/groups.md).
+    """
+    if not calibrated.groups:
+        raise AssertionError("this noise was not calibrated for votes split by group")
+    entry = _pay(tallies[0].items, calibrated, ledger, f", {len(tallies)} groups")
+    return [_with_noise(tally, calibrated, entry, rows_skipped) for tally in tallies]
+
+
+def _pay(items: Items, calibrated: Calibrated, ledger: Ledger | None, groups: str) -> str | None:
+    """Check that the promise is kept and debit the ledger; only then may noise be drawn."""
+    require_kept(items, calibrated)
+    if ledger is None:
+        return None
+    what = f"{calibrated.mechanism} noise on {calibrated.statistic}{groups}"
+    return ledger.debit(Charge(calibrated.privacy, calibrated.cost, what))
+
+
+def _with_noise(
+    tally: Tally | PairTally, calibrated: Calibrated, ledger_entry: str | None, rows_skipped: bool
+) -> NoisyTally:
     privacy, pairs = calibrated.privacy, None
     if isinstance(tally, PairTally):
         pairs, tally = _public_pairs(tally, privacy), tally.by_item
-    require_kept(tally.items, calibrated)
-    if ledger is not None:
-        ledger.debit(Charge(privacy, calibrated.cost, f"{calibrated.mechanism} noise on {calibrated.statistic}"))
     return NoisyTally(
         items=tally.items,
         privacy=privacy,
         statistic=calibrated.statistic,
         values=calibrated.noise.add(exact_values(tally, calibrated)),
         step=calibrated.step,
-        total_share=calibrated.total_share,
+        share=calibrated.share,
         mechanism=calibrated.mechanism.value,
         figures=calibrated.figures,
         law=calibrated.law,
         public_exposure=_public_exposure(tally, privacy),
-        public_total=_public_total(tally, privacy),
+        public_total=_public_total(tally, calibrated),
         public_pairs=pairs,
         rows_skipped=rows_skipped,
+        ledger_entry=ledger_entry,
     )
 
 
@@ -56,7 +93,9 @@ def exact_values(tally: Tally, calibrated: Calibrated) -> NDArray[np.int64]:
         return tally.wins * finer
     if calibrated.statistic is Statistic.WINS_AND_LOSSES:
         return np.concatenate([tally.wins, tally.losses]) * finer
-    return np.append(tally.net_wins * finer, int(tally.total * finer * calibrated.total_share))
+    beside = tally.exposure if calibrated.statistic is Statistic.NET_WINS_AND_EXPOSURES else tally.total
+    # Of the share itself there are finer·share steps in a step of the tally, a whole number.
+    return np.append(tally.net_wins * finer, np.asarray(beside) * int(finer * calibrated.share))
 
 
 def _public_pairs(tally: PairTally, privacy: Privacy) -> PublicPairs | None:
@@ -68,8 +107,8 @@ def _public_exposure(tally: Tally, privacy: Privacy) -> Floats | None:
     return np.asarray(tally.exposure * float(tally.step)) if privacy.design is Design.PUBLIC else None
 
 
-def _public_total(tally: Tally, privacy: Privacy) -> float | None:
-    """The number of votes where all neighbours share it, counted before any row is dropped."""
-    if privacy.design is Design.PUBLIC:
+def _public_total(tally: Tally, calibrated: Calibrated) -> float | None:
+    """The number of votes where all neighbours share it, counted before any row is dropped; a group's never is."""
+    if calibrated.privacy.design is Design.PUBLIC:
         return tally.total * float(tally.step)
-    return float(tally.rows) if privacy.votes_are_public else None
+    return float(tally.rows) if calibrated.privacy.votes_are_public and not calibrated.groups else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,8 @@ class NoisyTally:
     """the noisy statistic in lattice steps"""
     step: Fraction
     """one lattice step, in votes"""
-    total_share: Fraction
-    """α, where the statistic is (s, αT)"""
+    share: Fraction
+    """α or β, where the statistic is (s, αT) or (s, βd); else 1"""
     mechanism: str
     figures: tuple[tuple[str, float | str], ...]
     """what is public about the noise: sensitivity, scale and the like"""
@@ -55,6 +56,23 @@ class NoisyTally:
     """under a public design, who met whom, if the method needs it"""
     rows_skipped: bool
     """whether unusable rows were to be skipped; not whether there were any"""
+    ledger_entry: str | None = None
+    """the id of the ledger's entry that paid for it"""
+    alternatives: tuple[tuple[str, float], ...] = ()
+    """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The noisy tally as JSON text; also written to `path`, whole or not at all."""
+        from quietrank.tally_file import save
+
+        return save(self, path)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> NoisyTally:
+        """Read a noisy tally from a file."""
+        from quietrank.tally_file import load
+
+        return load(path, cls)
 
     def _votes(self, values: NDArray[np.int64]) -> Floats:
         return np.asarray(values * float(self.step), dtype=np.float64)
@@ -88,9 +106,21 @@ class NoisyTally:
         if self.public_total is not None:
             return self.public_total
         if self.statistic is Statistic.NET_WINS_AND_TOTAL:
-            return float(self.values[n] * self.step / self.total_share)
+            # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
+            least = n * np.abs(self._votes(self.values[:n])).max()
+            return max(float(self.values[n] * self.step / self.share), float(least))
+        if self.released_exposure is not None:
+            return float(self.released_exposure.sum()) / 2
+        return None
+
+    @property
+    def released_exposure(self) -> Floats | None:
+        """d with noise on it, if it was released."""
+        n = len(self.items)
         if self.statistic is Statistic.WINS_AND_LOSSES:
-            return float(self._votes(self.values).sum()) / 2
+            return self._votes(self.values[:n] + self.values[n:])
+        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+            return self._votes(self.values[n:]) / float(self.share)
         return None
 
     @property
@@ -99,8 +129,38 @@ class NoisyTally:
         n = len(self.items)
         if self.public_exposure is not None:
             return self.public_exposure
-        if self.statistic is Statistic.WINS_AND_LOSSES:
-            return self._votes(self.values[:n] + self.values[n:])
+        if self.released_exposure is not None:
+            return shrunk(self.released_exposure, self.law.spread.exposure)
         if self.privacy.design is Design.UNIFORM and self.total is not None:
             return np.full(n, 2 * self.total / n)
         return None
+
+
+def shrunk(noisy: Floats, noise_sd: float) -> Floats:
+    """Noisy exposures moved towards their mean, the more so the more of their variance is noise (empirical Bayes)."""
+    mean, variance = noisy.mean(), noisy.var()
+    signal = max(0.0, variance - noise_sd**2)
+    return np.asarray(mean + (noisy - mean) * (signal / variance if variance > 0 else 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedTally:
+    """One noisy tally per group, which keep one promise together."""
+
+    by: str
+    """what the votes were split by"""
+    tallies: tuple[tuple[str, NoisyTally], ...]
+    """each group with its tally, in the order in which the groups were declared"""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """All groups as JSON text; also written to `path`, whole or not at all."""
+        from quietrank.tally_file import save
+
+        return save(self, path)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> GroupedTally:
+        """Read the noisy tallies of all groups from a file."""
+        from quietrank.tally_file import load
+
+        return load(path, cls)

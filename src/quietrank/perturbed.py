@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank import noise
-from quietrank.accounting import Charge, Cost, Ledger
+from quietrank.accounting import Charge, Cost, Ledger, as_written
 from quietrank.calibration import Calibration, default_gamma, noise_scale, privacy_loss, require_protectable
 from quietrank.certified import Objective, minimise
 from quietrank.errors import PrivacyError
@@ -80,6 +80,8 @@ class PerturbedScores:
     """the released vector, in lattice steps"""
     rows_skipped: bool = False
     """whether unusable rows were to be skipped; not whether there were any"""
+    ledger_entry: str | None = None
+    """the id of the ledger's entry that paid for it"""
 
     @property
     def scores(self) -> FloatArray:
@@ -107,12 +109,44 @@ def perturbed_mle(
     """
     gamma = _chosen_gamma(tally, privacy, gamma, per_item, calibration, link, releases_per_unit)
     plan = make_plan(len(tally.items), privacy, gamma, calibration, link, releases_per_unit)
+    entry = None
     if ledger is not None:
-        ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
+        entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
+    return _drawn(tally, privacy, plan, entry, rows_skipped)
+
+
+def perturbed_mle_of_groups(
+    tallies: Sequence[PairTally],
+    privacy: Privacy,
+    *,
+    gamma: float | None = None,
+    per_item: float | None = None,
+    calibration: str = "tight",
+    link: str | Link = LOGISTIC,
+    ledger: Ledger | None = None,
+    rows_skipped: bool = False,
+) -> list[PerturbedScores]:
+    """The same for one tally per group: they keep the promise together, and are paid for once, before any noise.
+
+    `per_item` are the comparisons per item expected in one group; no group's number of votes is public.
+    """
+    gamma = _chosen_gamma(tallies[0], privacy, gamma, per_item, calibration, link, 2)
+    plan = make_plan(len(tallies[0].items), privacy, gamma, calibration, link, 2)
+    entry = None
+    if ledger is not None:
+        what = f"perturbed-mle, {len(tallies)} groups"
+        entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), what))
+    return [_drawn(tally, privacy, plan, entry, rows_skipped) for tally in tallies]
+
+
+def _drawn(
+    tally: PairTally, privacy: Privacy, plan: Plan, ledger_entry: str | None, rows_skipped: bool
+) -> PerturbedScores:
+    """Draw, minimise and seal, once it is paid for."""
     draw = noise.truncated_laplace(len(tally.items), plan.lambda_ / plan.grid)
     theta = minimise(objective_of(tally, plan, draw), plan.tolerance)
     values = noise.add_laplace(to_lattice(theta, plan.step), plan.seal_scale)
-    return PerturbedScores(tally.items, privacy, plan, values, rows_skipped)
+    return PerturbedScores(tally.items, privacy, plan, values, rows_skipped, ledger_entry)
 
 
 def objective_of(tally: PairTally, plan: Plan, draw: Sequence[int]) -> Objective:
@@ -135,13 +169,13 @@ def _chosen_gamma(
     """γ as given, or from the comparisons per item as declared, or from the number of votes where it is public."""
     if gamma is not None:
         return gamma
-    if per_item is None and privacy.votes_are_public:
+    if per_item is None and privacy.votes_are_public and releases_per_unit == 1:
         per_item = 2 * tally.rows / len(tally.items)
     if per_item is None:
         raise PrivacyError(
-            f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}, so no "
-            "default gamma can be computed from it; declare --gamma, or --comparisons-per-item as it was expected "
-            "before the votes came in (2 × votes / items)"
+            f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}"
+            f"{' in one group' * (releases_per_unit - 1)}, so no default gamma can be computed from it; declare "
+            "--gamma, or --comparisons-per-item as it was expected before the votes came in (2 × votes / items)"
         )
     epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
     chosen = parse(Calibration, "calibration", calibration)
@@ -196,7 +230,7 @@ def split_budget(epsilon: float, releases_per_unit: int) -> tuple[float, float]:
         raise PrivacyError(f"releases_per_unit must be 1, or 2 for votes split by group; got {releases_per_unit}")
     seal = epsilon * float(SEAL_SHARE) / releases_per_unit
     main = epsilon - releases_per_unit * seal
-    while Fraction(main) + releases_per_unit * Fraction(seal) > Fraction(epsilon):
+    while Fraction(main) + releases_per_unit * Fraction(seal) > Fraction(as_written(epsilon)):
         main = math.nextafter(main, 0)
     return main, seal
 
@@ -227,7 +261,9 @@ def _check(plan: Plan, privacy: Privacy, releases_per_unit: int) -> None:
     seal = noise.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     if not (main <= plan.epsilon_main and seal <= plan.epsilon_seal):
         raise PrivacyError(f"epsilon={privacy.epsilon} would not be kept; nothing was released")
-    if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(privacy.epsilon):
+    if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(
+        as_written(privacy.epsilon)
+    ):
         raise PrivacyError(f"the parts of epsilon={privacy.epsilon} exceed it; nothing was released")
     if not plan.lambda_ / plan.grid <= noise.LARGEST_SCALE:
         raise PrivacyError(f"epsilon={privacy.epsilon} is too small for noise of any use; choose a larger epsilon")

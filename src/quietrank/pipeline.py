@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, overload
 
 from quietrank.accounting import Ledger
 from quietrank.additive import MechanismName, for_items
-from quietrank.choice import Choice, choose
+from quietrank.choice import choose
 from quietrank.errors import PrivacyError, QuietrankError
-from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs
-from quietrank.mechanism import add_noise
-from quietrank.noisy import NoisyTally
+from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs, resolve
+from quietrank.grouped import GroupedRelease
+from quietrank.mechanism import add_noise, add_noise_to_groups
+from quietrank.noisy import GroupedTally, NoisyTally
 from quietrank.nonprivate import NonPrivateFit
-from quietrank.perturbed import PerturbedScores, perturbed_mle
-from quietrank.privacy import Privacy
+from quietrank.perturbed import PerturbedScores, perturbed_mle, perturbed_mle_of_groups
+from quietrank.privacy import Design, Privacy
 from quietrank.release import Mechanism, Release, make_release
-from quietrank.tally import tally_pairs, tally_votes
+from quietrank.tally import tally_groups, tally_pairs, tally_pairs_of_groups, tally_votes
 from quietrank.votes import Votes
 from quietrank.words import parse
+
+Gamma = float | Literal["auto"]
+Made = TypeVar("Made")
 
 
 def rank(
@@ -27,7 +32,7 @@ def rank(
     *,
     mechanism: str = "auto",
     method: str = "auto",
-    gamma: float | Literal["auto"] = "auto",
+    gamma: Gamma = "auto",
     comparisons_per_item: float | None = None,
     calibration: str = "tight",
     link: str = "logistic",
@@ -40,28 +45,93 @@ def rank(
     noise is `tight` or as `published`, and the link of the model. `ledger` is debited after the votes were found
     usable and before any noise is drawn.
     """
-    if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
-        raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
-    asked, ranked_by = parse(MechanismName, "mechanism", mechanism), parse(Method, "method", method)
-    _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
-    privacy = for_items(privacy, votes.items)
-    if asked is MechanismName.PERTURBED_MLE:
-        scores = perturbed_mle(
-            tally_pairs(votes, privacy),
+    asked = Asked.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
+    privacy = _checked(votes, privacy, groups=False)
+    if asked.mechanism is MechanismName.PERTURBED_MLE:
+        return _release_perturbed(
+            perturbed_mle(
+                tally_pairs(votes, privacy),
+                privacy,
+                **asked.for_perturbed,
+                ledger=ledger,
+                rows_skipped=votes.skip_invalid,
+            )
+        )
+    (noisy,) = _noisy(votes, privacy, asked, ledger, needs_pairs(asked.method, privacy))
+    return rerank(noisy, method=method, gamma=gamma)
+
+
+def rank_by_group(
+    votes: Votes,
+    privacy: Privacy,
+    *,
+    mechanism: str = "auto",
+    method: str = "auto",
+    gamma: Gamma = "auto",
+    comparisons_per_item: float | None = None,
+    calibration: str = "tight",
+    link: str = "logistic",
+    ledger: Ledger | None = None,
+) -> GroupedRelease:
+    """One ranking per group of voters, which keep the promise of `privacy` together; the ledger is debited once.
+
+    The votes are read with `by`, the column of the group, and `groups`, the public list of all groups: each of them
+    is released, whether or not it has votes. The other options are those of `rank`; `comparisons_per_item` are the
+    ones expected in one group.
+    """
+    asked = Asked.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
+    privacy = _checked(votes, privacy, groups=True)
+    if asked.mechanism is MechanismName.PERTURBED_MLE:
+        scores = perturbed_mle_of_groups(
+            tally_pairs_of_groups(votes, privacy),
             privacy,
-            gamma=None if gamma == "auto" else gamma,
-            per_item=comparisons_per_item,
-            calibration=calibration,
-            link=link,
+            **asked.for_perturbed,
             ledger=ledger,
             rows_skipped=votes.skip_invalid,
         )
-        return _release_perturbed(scores)
-    choice = choose(votes.items, privacy, ranked_by, asked)
-    count = tally_pairs if needs_pairs(ranked_by, privacy) else tally_votes
-    tally = count(votes, choice.noise.privacy, choice.noise.clip)
-    noisy = add_noise(tally, choice.noise, ledger=ledger, rows_skipped=votes.skip_invalid)
-    return make_release(noisy.items, noisy.privacy, _record(noisy, choice), estimate(noisy, ranked_by, gamma))
+        return GroupedRelease(_by(votes), _per_group(votes, [_release_perturbed(found) for found in scores]))
+    noisy = _noisy(votes, privacy, asked, ledger, needs_pairs(asked.method, privacy))
+    return rerank(GroupedTally(_by(votes), _per_group(votes, noisy)), method=method, gamma=gamma)
+
+
+def noisy_tally(
+    votes: Votes, privacy: Privacy, *, mechanism: str = "auto", method: str = "auto", ledger: Ledger | None = None
+) -> NoisyTally:
+    """What `rank` computes its release from, to be kept: `rerank` makes any release from it at no further cost.
+
+    `method` says what the counts must suffice for. Under a public design the pairs that met are kept as well.
+    """
+    asked, privacy = Asked.for_tally(mechanism, method), _checked(votes, privacy, groups=False)
+    (noisy,) = _noisy(votes, privacy, asked, ledger, privacy.design is Design.PUBLIC)
+    return noisy
+
+
+def noisy_tally_by_group(
+    votes: Votes, privacy: Privacy, *, mechanism: str = "auto", method: str = "auto", ledger: Ledger | None = None
+) -> GroupedTally:
+    """What `rank_by_group` computes its releases from, to be kept for `rerank`."""
+    asked, privacy = Asked.for_tally(mechanism, method), _checked(votes, privacy, groups=True)
+    noisy = _noisy(votes, privacy, asked, ledger, privacy.design is Design.PUBLIC)
+    return GroupedTally(_by(votes), _per_group(votes, noisy))
+
+
+@overload
+def rerank(tally: NoisyTally, *, method: str = "auto", gamma: Gamma = "auto") -> Release: ...
+@overload
+def rerank(tally: GroupedTally, *, method: str = "auto", gamma: Gamma = "auto") -> GroupedRelease: ...
+def rerank(
+    tally: NoisyTally | GroupedTally, *, method: str = "auto", gamma: Gamma = "auto"
+) -> Release | GroupedRelease:
+    """A release from a noisy tally that has been paid for; costs nothing, however often it is done."""
+    asked = Asked.of("auto", method, gamma)
+    if isinstance(tally, NoisyTally):
+        return _release(tally, asked.method, gamma)
+    if not isinstance(tally, GroupedTally):
+        raise QuietrankError("give a noisy tally: rerank(NoisyTally.from_json(...)), or what noisy_tally returned")
+    # `auto` may differ between groups where exposures are public: then the win rate is right for all.
+    methods = {resolve(one, asked.method) for _, one in tally.tallies}
+    common = methods.pop() if len(methods) == 1 else Method.WIN_RATE
+    return GroupedRelease(tally.by, tuple((group, _release(one, common, gamma)) for group, one in tally.tallies))
 
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
@@ -70,10 +140,97 @@ def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPriva
     return NonPrivateFit.of(exact.items, exact.in_votes(), ridge, link)
 
 
+# ---- the parts of the chain --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for, checked: what would fail, or be ignored, is refused before anything is debited."""
+
+    mechanism: MechanismName
+    method: Method
+    gamma: Gamma
+    comparisons_per_item: float | None
+    calibration: str
+    link: str
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: str,
+        method: str,
+        gamma: Gamma = "auto",
+        comparisons_per_item: float | None = None,
+        calibration: str = "tight",
+        link: str = "logistic",
+    ) -> Asked:
+        """From the words of the edge."""
+        asked, ranked_by = parse(MechanismName, "mechanism", mechanism), parse(Method, "method", method)
+        _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
+        return cls(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
+
+    @classmethod
+    def for_tally(cls, mechanism: str, method: str) -> Asked:
+        """For a noisy tally that is kept, which the perturbed MLE does not have."""
+        asked = cls.of(mechanism, method)
+        if asked.mechanism is MechanismName.PERTURBED_MLE:
+            raise PrivacyError(
+                "mechanism=perturbed-mle releases scores and no counts, so there is no tally to save; leave "
+                "--save-tally out, or choose another mechanism"
+            )
+        return asked
+
+    @property
+    def for_perturbed(self) -> dict[str, Any]:
+        """The options of the perturbed MLE."""
+        gamma = None if self.gamma == "auto" else self.gamma
+        return {
+            "gamma": gamma, "per_item": self.comparisons_per_item, "calibration": self.calibration, "link": self.link
+        }  # fmt: skip
+
+
+def _checked(votes: Votes, privacy: Privacy, *, groups: bool) -> Privacy:
+    """The promise for these items, once it is clear that both arguments are what they should be."""
+    if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
+        raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
+    if groups and votes.groups is None:
+        raise QuietrankError("say what the groups are: read_votes(..., by='country', groups=[...]) (--by, --groups)")
+    if not groups and votes.groups is not None:
+        raise QuietrankError("these votes were read by group; use rank_by_group, or read them without by and groups")
+    return for_items(privacy, votes.items)
+
+
+def _noisy(votes: Votes, privacy: Privacy, asked: Asked, ledger: Ledger | None, pairs: bool) -> list[NoisyTally]:
+    """Choose the noise, count, pay, draw: one noisy tally, or one for each group."""
+    choice = choose(votes.items, privacy, asked.method, asked.mechanism, groups=votes.groups is not None)
+    noise, skipped = choice.noise, votes.skip_invalid
+    if votes.groups is None:
+        count = tally_pairs if pairs else tally_votes
+        drawn = [add_noise(count(votes, noise.privacy, noise.clip), noise, ledger=ledger, rows_skipped=skipped)]
+    else:
+        count_groups = tally_pairs_of_groups if pairs else tally_groups
+        tallies = count_groups(votes, noise.privacy, noise.clip)
+        drawn = add_noise_to_groups(tallies, noise, ledger=ledger, rows_skipped=skipped)
+    return [replace(noisy, alternatives=choice.alternatives) for noisy in drawn]
+
+
+def _release(noisy: NoisyTally, method: Method, gamma: Gamma) -> Release:
+    scored = estimate(noisy, method, gamma)
+    return make_release(noisy.items, noisy.privacy, _record(noisy), scored, noisy.ledger_entry)
+
+
+def _by(votes: Votes) -> str:
+    return votes.columns.group or ""
+
+
+def _per_group(votes: Votes, made: list[Made]) -> tuple[tuple[str, Made], ...]:
+    return tuple(zip(votes.groups or (), made, strict=True))
+
+
 def _check_options(
     asked: MechanismName,
     method: Method,
-    gamma: float | Literal["auto"],
+    gamma: Gamma,
     comparisons_per_item: float | None,
     calibration: str,
     link: str,
@@ -96,14 +253,14 @@ def _check_options(
         raise PrivacyError(f"gamma must be a finite number > 0, or auto; got gamma={gamma}")
 
 
-def _record(noisy: NoisyTally, choice: Choice) -> Mechanism:
+def _record(noisy: NoisyTally) -> Mechanism:
     figures = {
         "statistic": noisy.statistic.value,
         **dict(noisy.figures),
         "step": float(noisy.step),
         "noise_sd": noisy.count_sd,
     }
-    return Mechanism(noisy.mechanism, tuple(figures.items()), choice.alternatives)
+    return Mechanism(noisy.mechanism, tuple(figures.items()), noisy.alternatives)
 
 
 def _release_perturbed(found: PerturbedScores) -> Release:
@@ -119,4 +276,5 @@ def _release_perturbed(found: PerturbedScores) -> Release:
     }
     made = assumptions(found.items, found.privacy, Method.BRADLEY_TERRY, found.rows_skipped, actual_pairs=True)
     scored = Estimate(Method.BRADLEY_TERRY, found.scores, None, None, made, plan.gamma)
-    return make_release(found.items, found.privacy, Mechanism("perturbed-mle", tuple(figures.items())), scored)
+    record = Mechanism("perturbed-mle", tuple(figures.items()))
+    return make_release(found.items, found.privacy, record, scored, found.ledger_entry)

@@ -129,13 +129,22 @@ class Privacy:
             raise PrivacyError("max_per_person (--max-per-person) is needed here: a clip bounds Gaussian noise only")
         return self.max_per_person
 
+    @property
+    def counts_people(self) -> bool:
+        """Whether what counts depends on whose a vote is, so that every vote must name its person."""
+        return self.unit is Unit.PERSON or self.max_per_person is not None
+
     def changed(self, **values: object) -> Privacy:
         """The same promise but for these values."""
         return Privacy(**(asdict(self) | values))
 
     @property
     def votes_are_public(self) -> bool:
-        """Whether the number of votes, before any is dropped, is the same for all neighbours."""
+        """Whether the number of votes, before any is dropped, is the same for all neighbours.
+
+        That is of all votes: where they are split by group, a vote may change its group, so the number of votes in
+        one group is public under a public design only.
+        """
         if self.design is Design.PUBLIC:
             return True
         return self.unit is Unit.COMPARISON and self.neighbours is Neighbours.REPLACE
@@ -165,6 +174,8 @@ class Privacy:
         if self.max_per_person is not None and self.unit is Unit.PERSON:
             each = ", one answer per pair" if self.one_per_pair else ""
             return f" (counted with a total weight of at most {self.limit}{each})"
+        if self.max_per_person is not None:
+            return f" of those that count (at most {self.max_per_person} of each person)"
         return " (one answer per pair)" if self.one_per_pair else ""
 
 
@@ -175,7 +186,7 @@ _SUBJECT = {
 
 _HYPOTHESIS = {
     (Unit.COMPARISON, Neighbours.REPLACE): "had any one vote been replaced by any other vote",
-    (Unit.COMPARISON, Neighbours.ADD_REMOVE): "had any one vote been added or left out",
+    (Unit.COMPARISON, Neighbours.ADD_REMOVE): "had any one vote{weight} been added or left out",
     (Unit.COMPARISON, Neighbours.OUTCOME): (
         "which pairs were compared is treated as public, and had any one comparison gone differently"
     ),

@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,42 +79,50 @@ class Release:
     gamma: float | None = None
     """the ridge of Bradley–Terry scores, where these were fitted"""
     made_with: str = f"quietrank {__version__}"
+    ledger_entry: str | None = None
+    """the id of the ledger's entry that paid for it, where there is a ledger"""
+
+    def top(self, k: int) -> Release:
+        """The same release with only the first k items shown: they are public already, so it costs nothing."""
+        if not 1 <= k <= len(self.ranking):
+            raise ReleaseError(f"top must be a whole number from 1 to the {len(self.ranking)} items; got top={k}")
+        return replace(self, ranking=self.ranking[:k])
 
     def table(self) -> pa.Table:
         """The ranking as an Arrow table, which pandas and polars read (`.to_pandas()`)."""
         import pyarrow
 
-        return pyarrow.Table.from_pylist(self._rows())
+        return pyarrow.Table.from_pylist(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, in the published format."""
-        privacy = asdict(self.privacy) | {"statement": self.privacy.statement}
         return {
             "format": FORMAT,
             "ranking": [asdict(row) for row in self.ranking],
-            "privacy": {name: str(v) if isinstance(v, str) else v for name, v in privacy.items()},
+            "privacy": promise(self.privacy),
             "mechanism": self.mechanism.to_dict(),
             "method": self.method,
             "gamma": self.gamma,
             "assumptions": list(self.assumptions),
             "made_with": self.made_with,
+            "ledger_entry": self.ledger_entry,
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The release as JSON text; also written to `path`, whole or not at all."""
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+        text = json_text(self.to_dict())
         if path is not None:
             write_whole(Path(path), text)
         return text
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The ranking as CSV text; also written to `path`, whole or not at all."""
-        text = csv_text(self._rows())
+        text = csv_text(self.rows())
         if path is not None:
             write_whole(Path(path), text)
         return text
 
-    def _rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The rows without the columns that this release does not have."""
         rows = [asdict(row) for row in self.ranking]
         known = [name for name in rows[0] if any(row[name] is not None for row in rows)]
@@ -128,12 +136,7 @@ class Release:
     @classmethod
     def from_json(cls, path: str | Path) -> Release:
         """Read a release from a file."""
-        try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
-        except (UnicodeDecodeError, json.JSONDecodeError):
-            raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
+        return cls.from_dict(read_json(path))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Release:
@@ -150,12 +153,15 @@ class Release:
                 gamma=values["gamma"],
                 assumptions=tuple(values["assumptions"]),
                 made_with=values["made_with"],
+                ledger_entry=values.get("ledger_entry"),
             )
         except (KeyError, TypeError, AttributeError, PrivacyError) as error:
             raise ReleaseError(f"this release is damaged ({error}); make it again") from None
 
 
-def make_release(items: Items, privacy: Privacy, mechanism: Mechanism, estimate: Estimate) -> Release:
+def make_release(
+    items: Items, privacy: Privacy, mechanism: Mechanism, estimate: Estimate, ledger_entry: str | None = None
+) -> Release:
     """Rank the items by their scores and attach the promise."""
     rows = (
         Row(
@@ -167,7 +173,10 @@ def make_release(items: Items, privacy: Privacy, mechanism: Mechanism, estimate:
         )
         for place, index in enumerate(order(estimate.scores, items.names), 1)
     )
-    return Release(tuple(rows), privacy, mechanism, estimate.method.value, estimate.assumptions, estimate.gamma)
+    return Release(
+        tuple(rows), privacy, mechanism, estimate.method.value, estimate.assumptions, estimate.gamma,
+        ledger_entry=ledger_entry,
+    )  # fmt: skip
 
 
 def order(scores: Floats, names: tuple[str, ...]) -> list[int]:
@@ -182,6 +191,27 @@ def order(scores: Floats, names: tuple[str, ...]) -> list[int]:
 
 def _at(values: Floats | None, index: int) -> float | None:
     return None if values is None else float(np.asarray(values)[index])
+
+
+def promise(privacy: Privacy) -> dict[str, Any]:
+    """The promise as plain values, with the sentence that says it."""
+    values = asdict(privacy) | {"statement": privacy.statement}
+    return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
+
+
+def json_text(values: Mapping[str, Any]) -> str:
+    """Plain values as JSON text for people and programs."""
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_json(path: str | Path) -> Any:
+    """The plain values in a JSON file."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
 
 
 def csv_text(rows: list[dict[str, Any]]) -> str:

@@ -23,6 +23,12 @@ TOTAL_SHARE = Fraction(1, 16)
 
 At 1/16 the net wins get 6 % more noise than alone, and T, a sum over all items, still has little."""
 
+EXPOSURE_SHARE = Fraction(1, 8)
+"""β: clipped net wins s and exposures d are released as (s, βd).
+
+The noise on exposures is 8 times that on net wins, which matters little after shrinkage (estimators/methods.py), and
+that on net wins is only a few per cent more than without exposures."""
+
 PERSON_GRID = 2**20
 """One full vote of a person weighs this many units; smaller weights are whole multiples of 2^-20."""
 
@@ -38,6 +44,17 @@ class Statistic(StrEnum):
     """wins_i, a tie counting half"""
     WINS_AND_LOSSES = "wins-and-losses"
     """(wins, losses), 2n entries: gives both s and the exposure d = wins + losses"""
+    NET_WINS_AND_EXPOSURES = "net-wins-and-exposures"
+    """(s, βd), 2n entries; for Gaussian noise"""
+
+    @property
+    def per_item(self) -> int:
+        """How many entries it has for each item."""
+        return 2 if self in (Statistic.WINS_AND_LOSSES, Statistic.NET_WINS_AND_EXPOSURES) else 1
+
+    def size(self, items: int) -> int:
+        """How many entries it has in all."""
+        return self.per_item * items + (self is Statistic.NET_WINS_AND_TOTAL)
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,8 @@ def sensitivity(
         share = TOTAL_SHARE
     table = _l1_table(*_limits(privacy, pairs), share)
     _require_secret(privacy, statistic)
+    if statistic is Statistic.NET_WINS_AND_EXPOSURES:
+        raise PrivacyError(f"{statistic} is for Gaussian noise; with other noise release wins-and-losses")
     l1, derivation = table[statistic, privacy.neighbours]
     if groups and privacy.neighbours is Neighbours.REPLACE:
         moved, why = table[statistic, Neighbours.ADD_REMOVE]
@@ -150,16 +169,25 @@ class Clip:
     by_design: bool
     """Under a public design the factor must not depend on the answers: then ½‖d‖₂ ≤ C, d the person's exposures,
     bounds the norm of net wins whatever the answers are"""
-    total_share: Fraction
-    """α, where the statistic is (s, αT)"""
+    share: Fraction
+    """α or β, where the statistic is (s, αT) or (s, βd); else 1"""
 
     @classmethod
     def of(cls, privacy: Privacy, statistic: Statistic, norm: float) -> Clip:
         by_design = privacy.neighbours is Neighbours.OUTCOME
-        return cls(Fraction(norm), statistic, by_design, clipped_total_share(privacy))
+        return cls(Fraction(norm), statistic, by_design, clipped_share(privacy, statistic))
 
 
-def clipped_total_share(privacy: Privacy) -> Fraction:
+def clipped_share(privacy: Privacy, statistic: Statistic) -> Fraction:
+    """α or β of the statistic under Gaussian noise."""
+    if statistic is Statistic.NET_WINS_AND_EXPOSURES:
+        return EXPOSURE_SHARE
+    if statistic is not Statistic.NET_WINS_AND_TOTAL:
+        return Fraction(1)
+    return TOTAL_SHARE if privacy.unit is Unit.COMPARISON else _clipped_total_share(privacy)
+
+
+def _clipped_total_share(privacy: Privacy) -> Fraction:
     """α for clipped (s, αT): the largest power of two at which αT adds at most 3 % to the norm of L random votes.
 
     A person's net wins have a norm of about √(L/2), so αL ≤ √(L/2)/4. No smaller than 1/256: the lattice has to hold
@@ -175,18 +203,21 @@ def clipped_total_share(privacy: Privacy) -> Fraction:
 def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Fraction:
     """The square of the L2 sensitivity of the clipped statistic, in votes²; `square` is C², the most of ‖x‖₂².
 
-    `replace` and `outcome`: ‖x − x'‖ ≤ 2C; wins and losses are not negative, so there ‖x − x'‖² ≤ C² + C². A unit
-    that changes its group moves two statistics by C each, C² + C² in all, which is never more.
+    `replace` and `outcome`: ‖x − x'‖ ≤ 2C; wins and losses are not negative, so there ‖x − x'‖² ≤ C² + C². For (s, βd)
+    |s_i| ≤ d_i/2, so −⟨x, x'⟩ ≤ (1 − 4β²)·Σ|s_i||s'_i| ≤ (1 − 4β²)/(1 + 4β²)·C². A unit that changes its group moves
+    two statistics by C each, C² + C² in all, which is never more.
     """
     _require_secret(privacy, statistic)
     if privacy.neighbours is Neighbours.ADD_REMOVE:
         return square
+    if statistic is Statistic.NET_WINS_AND_EXPOSURES:
+        return 4 * square / (1 + 4 * EXPOSURE_SHARE**2)
     not_negative = statistic in (Statistic.WINS, Statistic.WINS_AND_LOSSES)
     return (2 if not_negative and privacy.neighbours is Neighbours.REPLACE else 4) * square
 
 
 def norm_of_one_vote(privacy: Privacy, statistic: Statistic) -> Fraction:
-    """C² where votes stand alone: the square of the norm of what one vote adds, α = 1/16."""
+    """C² where votes stand alone: the square of the norm of what one vote adds."""
     if privacy.neighbours is Neighbours.OUTCOME:
         return Fraction(1, 2)  # half of ‖e_i − e_j‖, by which an answer moves net wins and wins alike
     return {
@@ -194,6 +225,7 @@ def norm_of_one_vote(privacy: Privacy, statistic: Statistic) -> Fraction:
         Statistic.NET_WINS_AND_TOTAL: Fraction(1, 2) + TOTAL_SHARE**2,
         Statistic.WINS: Fraction(1),
         Statistic.WINS_AND_LOSSES: Fraction(2),
+        Statistic.NET_WINS_AND_EXPOSURES: Fraction(1, 2) + 2 * EXPOSURE_SHARE**2,
     }[statistic]
 
 
@@ -207,7 +239,8 @@ def gauge(privacy: Privacy, statistic: Statistic, *, groups: bool = False) -> Fr
     (wins, −losses). A person adds a vector of ½Z(G) × [0, W], half of K; two people differ by at most K. In the
     double cover what a person adds has coefficients in [0, 1]: all of K, alone as well as replaced.
     """
-    if statistic is Statistic.WINS or privacy.unit is Unit.COMPARISON or not privacy.one_per_pair:
+    gaussian = statistic is Statistic.NET_WINS_AND_EXPOSURES
+    if statistic is Statistic.WINS or gaussian or privacy.unit is Unit.COMPARISON or not privacy.one_per_pair:
         raise PrivacyError(
             "the zonotope mechanism needs unit=person and one_per_pair (--one-per-pair), and works on net wins, win "
             "rates and Bradley-Terry scores; leave method=wins out, or use mechanism=laplace"

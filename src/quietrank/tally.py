@@ -22,7 +22,7 @@ from quietrank.bounding import weigh
 from quietrank.errors import VotesError
 from quietrank.estimators.pairs import Pairs
 from quietrank.items import Items
-from quietrank.privacy import Neighbours, Privacy, Unit
+from quietrank.privacy import Neighbours, Privacy
 from quietrank.sensitivity import Clip, half_vote
 from quietrank.votes import Votes, collect
 
@@ -105,35 +105,71 @@ class PairTally(Confidential):
 def tally_votes(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> Tally:
     """Count the votes by item, each person bounded, after checking every row."""
     counted = _count(votes, privacy, clip, _item_sums)
-    wins, losses = np.zeros((2, len(votes.items)), dtype=np.int64)
-    wins[counted["index"]] = counted["wins"]
-    losses[counted["index"]] = counted["losses"]
     rows = _rows(votes, privacy, int(counted["rows"].sum()) // 2)
-    return Tally(votes.items, wins, losses, half_vote(privacy), rows)
+    return _by_item(votes.items, privacy, counted, rows)
 
 
 def tally_pairs(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> PairTally:
     """Count the votes by pair, each person bounded, after checking every row."""
     counted = _count(votes, privacy, clip, _pair_sums)
+    rows = _rows(votes, privacy, int(counted["rows"].sum()))
+    return _by_pair(votes.items, privacy, counted, rows)
+
+
+def tally_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[Tally]:
+    """Count the votes by group and item, in the order of the declared groups; empty groups too.
+
+    The number of rows of a group is confidential whatever the promise: no estimate may be computed from it.
+    """
+    counted = _count(votes, privacy, clip, _item_sums)
+    _rows(votes, privacy, int(counted["rows"].sum()) // 2)
+    return [_by_item(votes.items, privacy, part, int(part["rows"].sum()) // 2) for part in _parts(votes, counted)]
+
+
+def tally_pairs_of_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[PairTally]:
+    """Count the votes by group and pair, in the order of the declared groups; empty groups too."""
+    counted = _count(votes, privacy, clip, _pair_sums)
+    _rows(votes, privacy, int(counted["rows"].sum()))
+    return [_by_pair(votes.items, privacy, part, int(part["rows"].sum())) for part in _parts(votes, counted)]
+
+
+def _parts(votes: Votes, counted: dict[str, Integers]) -> list[dict[str, Integers]]:
+    """The sums of each declared group."""
+    if votes.groups is None:
+        raise VotesError("these votes have no groups; read them with by=... and groups=[...] (--by, --groups)")
+    members = [counted["group_index"] == group for group in range(len(votes.groups))]
+    return [{name: column[member] for name, column in counted.items()} for member in members]
+
+
+def _by_item(items: Items, privacy: Privacy, counted: dict[str, Integers], rows: int) -> Tally:
+    wins, losses = np.zeros((2, len(items)), dtype=np.int64)
+    np.add.at(wins, counted["index"], counted["wins"])
+    np.add.at(losses, counted["index"], counted["losses"])
+    return Tally(items, wins, losses, half_vote(privacy), rows)
+
+
+def _by_pair(items: Items, privacy: Privacy, counted: dict[str, Integers], rows: int) -> PairTally:
     a, b = counted["index_a"], counted["index_b"]
-    keys, place = np.unique(np.minimum(a, b) * len(votes.items) + np.maximum(a, b), return_inverse=True)
+    keys, place = np.unique(np.minimum(a, b) * len(items) + np.maximum(a, b), return_inverse=True)
     wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
     np.add.at(wins_i, place, np.where(a < b, counted["wins"], counted["losses"]))
     np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
-    i, j = np.divmod(keys, len(votes.items))
-    rows = _rows(votes, privacy, int(counted["rows"].sum()))
-    return PairTally(votes.items, i, j, wins_i, wins_j, half_vote(privacy), rows)
+    i, j = np.divmod(keys, len(items))
+    return PairTally(items, i, j, wins_i, wins_j, half_vote(privacy), rows)
 
 
 def _count(
     votes: Votes, privacy: Privacy, clip: Clip | None, sums: Callable[[ir.Table, ir.Table], ir.Table]
 ) -> dict[str, Integers]:
     """Run the counting query and refuse if any row is bad."""
-    if privacy.unit is Unit.PERSON:
+    if privacy.counts_people:
         votes.require_person()
     check.require_exact_text(votes)
     rows = check.valid_rows(votes, privacy) if votes.skip_invalid else votes.rows()
-    found = collect(votes.source, sums(weigh(rows, privacy, votes.items, clip), check.items_table(votes.items)))
+    query = sums(weigh(rows, privacy, votes.items, clip), check.items_table(votes.items))
+    if votes.groups is not None:
+        query = check.with_group_index(query, votes.groups).drop("group")
+    found = collect(votes.source, query)
     counted = {name: _integers(found[name], missing=0 if name in SUMS else -1) for name in found.column_names}
     undeclared = any((counted[name] < 0).any() for name in counted if name not in SUMS)
     if undeclared or counted["flawed"].any():
@@ -142,7 +178,7 @@ def _count(
 
 
 def _item_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
-    """Per item index (NULL for names not declared): the sums.
+    """Per item index (NULL for names not declared), and per group where there are any: the sums.
 
     Each side is grouped on its own before the two are united, which is twice as fast as the other way round;
     flaws that concern a whole row are counted once, on the side of a.
@@ -150,19 +186,25 @@ def _item_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
     import ibis
 
     won, lost = _won_and_lost(rows)
-    a = rows.group_by(item=rows.a).agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
-    b = rows.group_by(item=rows.b).agg(wins=lost, losses=won, rows=rows.count())
+    group = _group(rows)
+    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
+    b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, rows=rows.count())
     sides = a.union(b.mutate(flawed=ibis.literal(0, type="int64")))
     known = sides.left_join(items, sides.item == items.name)
-    return known.group_by("index").agg(**{name: known[name].sum() for name in SUMS})
+    return known.group_by(*group, "index").agg(**{name: known[name].sum() for name in SUMS})
 
 
 def _pair_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
-    """Per pair of item indices (NULL for names not declared): the sums, wins being those of a."""
+    """Per pair of item indices (NULL for names not declared), and group: the sums, wins being those of a."""
     won, lost = _won_and_lost(rows)
-    pairs = rows.group_by("a", "b").agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
+    group = _group(rows)
+    pairs = rows.group_by(*group, "a", "b").agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
     known = check.with_indices(pairs, items)
-    return known.group_by("index_a", "index_b").agg(**{name: known[name].sum() for name in SUMS})
+    return known.group_by(*group, "index_a", "index_b").agg(**{name: known[name].sum() for name in SUMS})
+
+
+def _group(rows: ir.Table) -> list[str]:
+    return ["group"] if "group" in rows.columns else []
 
 
 def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:

@@ -7,13 +7,13 @@ columns, where the outcome says which of the two was preferred. Nothing here loa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank import files
 from quietrank.errors import VotesError
-from quietrank.items import Items, declare, with_pairs
+from quietrank.items import Items, declare, declare_groups, with_pairs
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -41,12 +41,14 @@ class Columns:
     outcome: str | None = None
     tie: str | None = None
     person: str | None = None
+    group: str | None = None
 
     @property
     def meaning(self) -> dict[str, str]:
         """What each column that is read stands for."""
         a, b = ("winner", "loser") if self.outcome is None else ("a", "b")
         found = {a: self.a, b: self.b, "outcome": self.outcome, "tie": self.tie, "person": self.person}
+        found["group"] = self.group
         return {role: name for role, name in found.items() if name is not None}
 
 
@@ -58,12 +60,14 @@ class Votes:
     columns: Columns
     items: Items
     skip_invalid: bool = False
+    groups: tuple[str, ...] | None = None
+    """the declared groups, where one ranking per group is asked for"""
 
     def __repr__(self) -> str:
         return f"Votes({self.source.name}, {len(self.items)} items, confidential)"
 
     def rows(self, *, numbered: bool = False) -> ir.Table:
-        """One row per vote: a, b (text), y (2 = a won, 1 = tie, 0 = b won, NULL = unreadable), person.
+        """One row per vote: a, b (text), y (2 = a won, 1 = tie, 0 = b won, NULL = unreadable), person, group.
 
         For error messages also the row's number, where there is one, and what was `said` of the outcome.
 
@@ -77,6 +81,8 @@ class Votes:
             read["y"] = self._y(table, a, b)
         if self.columns.person is not None:
             read["person"] = _text(table[self.columns.person])
+        if self.columns.group is not None:
+            read["group"] = _text(table[self.columns.group])
         if files.ROW in table.columns:
             read[files.ROW] = table[files.ROW]
         if numbered and (said := self.columns.outcome or self.columns.tie):
@@ -115,7 +121,7 @@ class Votes:
                 f"more than one column could name the person ({', '.join(found)}); choose one with --person"
             )
         raise VotesError(
-            "unit=person needs a column that names the person; say which with --person "
+            "unit=person and max_per_person need a column that names the person; say which with --person "
             f"(the columns are {_listed(self.source.table.columns)})"
         )
 
@@ -146,6 +152,8 @@ def read_votes(
     person: str | None = None,
     delimiter: str | None = None,
     pairs: Iterable[tuple[object, object]] | None = None,
+    by: str | None = None,
+    groups: Iterable[object] | None = None,
     skip_invalid: bool = False,
 ) -> Votes:
     """Votes from a file, a pandas, polars or pyarrow table, or any Ibis table.
@@ -153,6 +161,7 @@ def read_votes(
     `items` is the public list of what is ranked. Without it, say `items_from_votes=True`, and only if who is on
     the list is no secret. `pairs` is the public list of pairs that people may be asked about; without it all are.
     Column names are recognised where they are common and can be given where not.
+    `by` names the column of a vote's group, and `groups` is the public list of groups, for `rank_by_group`.
     With `skip_invalid`, rows that cannot be used are dropped one by one instead of being an error.
     """
     opened = _open(source, delimiter)
@@ -169,7 +178,12 @@ def read_votes(
     declared = _items_in(opened, columns) if items is None else declare(items)
     if pairs is not None:
         declared = with_pairs(declared, pairs)
-    return Votes(opened, columns, declared, skip_invalid)
+    if (by is None) != (groups is None):
+        raise VotesError("say both: --by, the column of the group, and --groups, the list of all groups")
+    if by is None or groups is None:
+        return Votes(opened, columns, declared, skip_invalid)
+    _require_column(opened.table.columns, "by", by)
+    return Votes(opened, replace(columns, group=by), declared, skip_invalid, declare_groups(groups))
 
 
 def _items_in(source: files.Source, columns: Columns) -> Items:
@@ -214,8 +228,7 @@ def _from_pandas(frame: Any) -> Any:
 def recognise(names: Sequence[str], **given: str | None) -> Columns:
     """The meaning of the columns: as given, or by their common names."""
     for option, name in given.items():
-        if name is not None and name not in names:
-            raise VotesError(f"there is no column {name!r} for --{option}; the columns are {_listed(names)}")
+        _require_column(names, option, name)
     person = given["person"] or _only_one(names, PERSON_NAMES)
     if not given["tie"] and len(found := _called(names, TIE_NAMES)) > 1:
         raise VotesError(f"more than one column could flag ties ({', '.join(found)}); choose one with --tie")
@@ -224,6 +237,11 @@ def recognise(names: Sequence[str], **given: str | None) -> Columns:
     if given["a"] or given["b"] or given["outcome"]:
         return _pair_outcome(names, given, person)
     return _by_common_names(names, given, person)
+
+
+def _require_column(names: Sequence[str], option: str, name: str | None) -> None:
+    if name is not None and name not in names:
+        raise VotesError(f"there is no column {name!r} for --{option}; the columns are {_listed(names)}")
 
 
 def _winner_loser(names: Sequence[str], given: dict[str, str | None], person: str | None) -> Columns:

@@ -44,10 +44,19 @@ def needs_pairs(method: Method, privacy: Privacy) -> bool:
     return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
 
 
-def statistic_for(method: Method, privacy: Privacy, *, free_total: bool = True) -> Statistic:
+def statistic_for(
+    method: Method,
+    privacy: Privacy,
+    *,
+    free_total: bool = True,
+    cheap_exposures: bool = False,
+    groups: bool = False,
+) -> Statistic:
     """What has to be released for this method; decided by public things alone.
 
-    `free_total` says that the mechanism charges nothing for the total beside the net wins.
+    `free_total` says that the mechanism charges nothing for the total beside the net wins, `cheap_exposures` that it
+    can take exposures at a small share; `groups`, that the votes are split by group, where no group's number of votes
+    is public.
     """
     if method is Method.WINS:
         return Statistic.WINS
@@ -55,8 +64,10 @@ def statistic_for(method: Method, privacy: Privacy, *, free_total: bool = True) 
         return Statistic.NET_WINS
     if privacy.design is Design.PRIVATE:
         # Exposures double the sensitivity: do not buy them for a ranking that makes no use of them.
-        return Statistic.NET_WINS if method is Method.NET_WINS else Statistic.WINS_AND_LOSSES
-    if privacy.votes_are_public:
+        if method is Method.NET_WINS:
+            return Statistic.NET_WINS
+        return Statistic.NET_WINS_AND_EXPOSURES if cheap_exposures else Statistic.WINS_AND_LOSSES
+    if privacy.votes_are_public and not groups:
         return Statistic.NET_WINS
     if not free_total and method in (Method.AUTO, Method.NET_WINS):
         return Statistic.NET_WINS  # the order does not need the total
@@ -99,16 +110,23 @@ def _design(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
 
 
 def _released(values: Floats | None, noisy: NoisyTally, method: Method) -> Floats:
-    if values is None:
-        raise QuietrankError(f"method={method} cannot be computed from a release of {noisy.statistic}")
-    return values
+    if values is not None:
+        return values
+    both = "net wins and how often items were compared"
+    needed = {Method.WINS: "wins", Method.NET_WINS: "net wins"}.get(method, both)
+    raise QuietrankError(
+        f"method={method} needs {needed}, and this tally holds {noisy.statistic} only; rank with method={method} in "
+        f"the first place, or use method={resolve(noisy, Method.AUTO)} here"
+    )
 
 
 def resolve(noisy: NoisyTally, method: Method) -> Method:
-    """`auto`: net wins where every item was compared equally often, else the win rate."""
+    """`auto`: net wins where every item was compared equally often, or nothing else is known; else the win rate."""
     if method is not Method.AUTO:
         return method
-    if noisy.privacy.design is Design.UNIFORM:
+    if noisy.statistic is Statistic.WINS:
+        return Method.WINS
+    if noisy.privacy.design is Design.UNIFORM or noisy.exposure is None:
         return Method.NET_WINS
     exposure = noisy.public_exposure
     equal = exposure is not None and bool(np.all(exposure == exposure[0]))

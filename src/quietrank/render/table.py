@@ -6,7 +6,7 @@ import io
 import shutil
 from collections.abc import Sequence
 from statistics import pstdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
 from rich.console import Console, Group
@@ -16,10 +16,13 @@ from rich.text import Text
 from quietrank.privacy import plain_number
 
 if TYPE_CHECKING:
+    from quietrank.grouped import GroupedRelease
     from quietrank.nonprivate import NonPrivateFit
+    from quietrank.privacy import Privacy
     from quietrank.release import Release
 
 COLUMNS = {
+    "group": ("group", ""),
     "rank": ("rank", "d"),
     "item": ("item", ""),
     "score": ("score", ".3f"),
@@ -35,16 +38,43 @@ MOST_ROWS = 100
 def render(release: Release) -> Group:
     """The ranking with the promise under it."""
     privacy = release.privacy
-    strength = f"ε = {plain_number(privacy.epsilon)} per {privacy.unit}"
-    title = f"{len(release.ranking)} items by {release.method}, {strength}"
-    # Where the items are ranked by a figure that is shown anyway, the score would repeat it.
-    hidden = {"score"} if all(row.score in (row.net_wins, row.win_rate) for row in release.ranking) else set()
-    rows = [
-        {name: value for name, value in vars(row).items() if name in COLUMNS and name not in hidden}
-        for row in release.ranking
-    ]
-    notes = [Text(f"Note: {assumption}", style="dim") for assumption in release.assumptions]
+    title = f"{len(release.ranking)} items by {release.method}, {_strength(privacy)}"
+    rows, notes = _shown([release]), _notes(release)
     return Group(Text(title, style="bold"), *_table(rows), Text(privacy.statement), *_noise(release), *notes)
+
+
+def render_grouped(grouped: GroupedRelease) -> Group:
+    """The rankings of all groups in one table, with the promise that they keep together under it."""
+    privacy, releases = grouped.privacy, [release for _, release in grouped.releases]
+    title = f"{len(releases)} groups by {grouped.by}, {len(releases[0].ranking)} items by {releases[0].method}"
+    groups = [group for group, release in grouped.releases for _ in release.ranking]
+    rows = [{"group": group, **row} for group, row in zip(groups, _shown(releases), strict=True)]
+    drowned = [group for group, release in grouped.releases if _drowned(release)]
+    warning = f"The noise is as large as the differences between items in {', '.join(drowned)}: there the order may "
+    warnings = [Text(warning + "mean little.", style="bold")] if drowned else []
+    return Group(
+        Text(f"{title}, {_strength(privacy)} for all together", style="bold"), *_table(rows), Text(grouped.statement),
+        *_noise(releases[0])[:1], *warnings, *_notes(releases[0]),
+    )  # fmt: skip
+
+
+def _strength(privacy: Privacy) -> str:
+    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
+    return f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
+
+
+def _shown(releases: Sequence[Release]) -> list[dict[str, Any]]:
+    """The rows of all rankings, one after the other, in the columns of the table."""
+    ranking = [row for release in releases for row in release.ranking]
+    # Where the items are ranked by a figure that is shown anyway, the score would repeat it.
+    hidden = {"score"} if all(row.score in (row.net_wins, row.win_rate) for row in ranking) else set()
+    return [
+        {name: value for name, value in vars(row).items() if name in COLUMNS and name not in hidden} for row in ranking
+    ]
+
+
+def _notes(release: Release) -> list[Text]:
+    return [Text(f"Note: {assumption}", style="dim") for assumption in release.assumptions]
 
 
 def _noise(release: Release) -> list[Text]:
@@ -52,12 +82,27 @@ def _noise(release: Release) -> list[Text]:
     noise = dict(release.mechanism.figures).get("noise_sd")
     if not isinstance(noise, float):
         return []
-    counts = [row.score if row.net_wins is None else row.net_wins for row in release.ranking]
-    lines = [Text(f"Noise: each item's count is off by about ±{noise:.3g} votes (standard deviation), on purpose.")]
-    if pstdev(counts) < 2 * noise:
+    text = f"Noise: each item's count is off by about ±{noise:.3g} votes (standard deviation), on purpose."
+    lines = [Text(text + _alternatives(release))]
+    if _drowned(release):
         warning = "The noise is as large as the differences between items: this order may mean little. "
         lines.append(Text(warning + "More votes, a larger ε or a smaller limit per person would help.", style="bold"))
     return lines
+
+
+def _alternatives(release: Release) -> str:
+    """What the other mechanisms would have cost, where there was a choice."""
+    chosen, *others = release.mechanism.alternatives or ((release.mechanism.name, 0.0),)
+    if not others:
+        return ""
+    costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in others)
+    return f" It is {chosen[0]} noise, the least of those that keep the promise ({costs})."
+
+
+def _drowned(release: Release) -> bool:
+    noise = dict(release.mechanism.figures).get("noise_sd")
+    counts = [row.score if row.net_wins is None else row.net_wins for row in release.ranking]
+    return isinstance(noise, float) and len(counts) > 1 and pstdev(counts) < 2 * noise
 
 
 def render_fit(fitted: NonPrivateFit) -> Group:
@@ -82,7 +127,8 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
     table = Table(box=box.SIMPLE_HEAD)
     columns = [name for name in COLUMNS if rows[0].get(name) is not None]
     for name in columns:
-        table.add_column(COLUMNS[name][0], justify="left" if name == "item" else "right", overflow="fold")
+        side: Literal["left", "right"] = "left" if name in ("group", "item") else "right"
+        table.add_column(COLUMNS[name][0], justify=side, overflow="fold")
     for row in rows[:MOST_ROWS]:
         table.add_row(*(Text(format(row[name], COLUMNS[name][1])) for name in columns))
     left_out = len(rows) - MOST_ROWS

@@ -1,0 +1,114 @@
+"""One `Release` per group in, a `GroupedRelease` out: rankings that keep one promise together; to and from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import ReleaseError
+from quietrank.privacy import Neighbours, Privacy
+from quietrank.release import Release, csv_text, json_text, promise, read_json, write_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "quietrank/grouped-release/1"
+
+
+@dataclass(frozen=True)
+class GroupedRelease:
+    """Private rankings of the same items, one for each group of voters, ready to publish."""
+
+    by: str
+    """what the votes were split by"""
+    releases: tuple[tuple[str, Release], ...]
+    """each group with its release, in the order in which the groups were declared"""
+
+    def __getitem__(self, group: str) -> Release:
+        return dict(self.releases)[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(group for group, _ in self.releases)
+
+    @property
+    def privacy(self) -> Privacy:
+        """The promise, which all groups keep together."""
+        return self.releases[0][1].privacy
+
+    @property
+    def statement(self) -> str:
+        """The promise in plain sentences."""
+        if self.privacy.neighbours is Neighbours.OUTCOME:
+            more = f"Which {self.by} each {self.privacy.unit} belongs to is treated as public."
+        else:
+            more = f"Which {self.by} a {self.privacy.unit} belongs to is protected as well."
+        return f"{self.privacy.statement} This holds for the rankings of all groups together. {more}"
+
+    def top(self, k: int) -> GroupedRelease:
+        """The first k items of each group; they are public already, so it costs nothing."""
+        return GroupedRelease(self.by, tuple((group, release.top(k)) for group, release in self.releases))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all rankings, each with its group, without the columns that were not released."""
+        return [{"group": group, **row} for group, release in self.releases for row in release.rows()]
+
+    def table(self) -> pa.Table:
+        """All rankings as one Arrow table with a column `group`."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The releases as plain values, in the published format."""
+        return {
+            "format": FORMAT,
+            "by": self.by,
+            "groups": {group: release.to_dict() for group, release in self.releases},
+            "privacy": promise(self.privacy) | {"statement": self.statement},
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The releases as JSON text; also written to `path`, whole or not at all."""
+        return _written(json_text(self.to_dict()), path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """All rankings as CSV text with a column `group`; also written to `path`, whole or not at all."""
+        return _written(csv_text(self.rows()), path)
+
+    def __str__(self) -> str:
+        from quietrank.render.table import as_text, render_grouped
+
+        return as_text(render_grouped(self))
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> GroupedRelease:
+        """Read the releases of all groups from a file."""
+        return cls.from_dict(read_json(path))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> GroupedRelease:
+        """Read the releases of all groups from plain values, checking that they are that."""
+        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
+            raise ReleaseError(f"these are not releases in the format {FORMAT}; give a file written by quietrank")
+        try:
+            found = cls(str(values["by"]), tuple((g, Release.from_dict(r)) for g, r in values["groups"].items()))
+        except (KeyError, AttributeError) as error:
+            raise ReleaseError(f"these releases are damaged ({error}); make them again") from None
+        if len({release.privacy for _, release in found.releases}) != 1:
+            raise ReleaseError("these releases are damaged (their promises differ, or there are none); use a copy")
+        return found
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        write_whole(Path(path), text)
+    return text

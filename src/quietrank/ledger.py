@@ -1,0 +1,220 @@
+"""A path and charges in, durable entries out: a privacy budget in one SQLite file that outlives the process.
+
+A debit is one IMMEDIATE transaction, committed before `debit` returns and so before any noise is drawn; there is no
+refund. The header holds the count, the last hash and the running sums, sealed by a hash of their own, so that a
+debit need not read the whole history; `verify` does.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from quietrank import ledger_file
+from quietrank.accounting import Charge
+from quietrank.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
+from quietrank.errors import BudgetError, LedgerError, PrivacyError
+from quietrank.ledger_file import broken, reading, writing
+from quietrank.ledger_records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
+from quietrank.privacy import Neighbours, Privacy, Unit, plain_number
+from quietrank.words import parse
+
+
+class BudgetLedger:
+    """A budget (ε, δ) for one set of votes, kept in a file; see `create` and `open`."""
+
+    def __init__(self, path: Path, terms: Terms) -> None:
+        self.path, self.terms = path, terms
+
+    @classmethod
+    def create(
+        cls, path: str | Path, epsilon: float, delta: float = 0.0, *, data: str, unit: str, neighbours: str = "replace"
+    ) -> BudgetLedger:
+        """Make a new ledger, whole or not at all; never over an existing file."""
+        checked = Privacy(epsilon, "comparison", delta)  # for its checks of ε and δ
+        plans = Budget.plans(checked.epsilon, checked.delta)
+        kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
+        if not data.strip():
+            raise LedgerError("say which votes the budget is for: a name (--data NAME)")
+        terms = Terms(data, *kinds, plans, now(), secrets.token_hex(16))
+        place, text = Path(path).absolute(), terms.to_text()
+        state = State(0, chained(FORMAT, text), plans[0].untouched).to_text()
+        ledger_file.create(place, (text, state, chained(text, state)))
+        return cls(place, terms)
+
+    @classmethod
+    def open(cls, path: str | Path) -> BudgetLedger:
+        """Open a ledger; its header and its last entry must hold together."""
+        # SQLite names the journal after the file itself, so links are followed first.
+        place = Path(path).resolve()
+        with reading(place) as db:
+            terms, _ = _checked(db, place)
+        return cls(place, terms)
+
+    def require_writable(self) -> None:
+        """Refuse now what would fail at the first debit."""
+        if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+            raise LedgerError(
+                f"the ledger {self.path} cannot be written; make the file and its folder writable (SQLite keeps a "
+                "journal beside it)"
+            )
+
+    def debit(self, charge: Charge) -> str:
+        """Pay durably and return the entry's id; raise, and spend nothing, when the budget does not allow it."""
+        k = units_apart(charge.privacy, self.terms.unit, self.terms.neighbours)
+        spend = spend_of(charge.cost, k)
+        with writing(self.path) as db:
+            state = self._state(db)
+            plan, spent = self._covered(state, charge, k, spend)
+            number = state.count + 1
+            content = content_of(number, charge, k, spend, plan)
+            head = chained(state.head, content)
+            db.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, content, head))
+            new = State(number, head, spent, plan).to_text()
+            db.execute("UPDATE header SET state = ?, seal = ?", (new, chained(self.terms.to_text(), new)))
+        return entry_id(number, head)
+
+    def _covered(self, state: State, charge: Charge, k: int, spend: Spend) -> tuple[int, Spent]:
+        """The plan that covers the release, and what is then spent; or a refusal.
+
+        Only the first release may choose among plans: it is asked for before there is any result to choose by.
+        """
+        plans = dict(enumerate(self.terms.plans))
+        if state.count > 0:
+            plans = {state.plan: plans[state.plan]}
+        before = {n: state.spent if state.count > 0 else plan.untouched for n, plan in plans.items()}
+        for number, plan in plans.items():
+            after = plan.after(before[number], spend)
+            if plan.covers(after):
+                return number, after
+        raise _refusal([(plan, before[number]) for number, plan in plans.items()], charge, k, spend)
+
+    def _state(self, db: sqlite3.Connection) -> State:
+        terms, state = _checked(db, self.path)
+        if terms != self.terms:
+            raise LedgerError(f"{self.path} was replaced by another ledger since it was opened; open it again")
+        return state
+
+    @property
+    def spent(self) -> float:
+        """The smallest ε that the releases so far are proven to keep, with the δ of the ledger."""
+        with reading(self.path) as db:
+            state = self._state(db)
+            return float(self.terms.plans[state.plan].proven(state.spent))
+
+    @property
+    def remaining(self) -> float:
+        """The largest ε of one more release with δ = 0 (of the ledger's own unit and neighbours) that fits."""
+        with reading(self.path) as db:
+            state = self._state(db)
+            return self.terms.plans[state.plan].remaining(state.spent)
+
+    def entries(self) -> list[Entry]:
+        """The history from the first payment on, checked as by `verify`."""
+        with reading(self.path) as db:
+            remaining = self.terms.plans[self._state(db).plan].remaining
+            return [
+                Entry(id_, values["when"], values["what"], values["privacy"], values["k"], spend, remaining(spent))
+                for id_, values, spend, spent in self._history(db)
+            ]
+
+    def verify(self) -> str:
+        """Check the whole history and return the id of its last entry ("0-…" for none); raise if it is broken.
+
+        An entry that was edited, removed, moved or cut off is noticed. Whoever rewrites all hashes as well is found
+        out by the id: it is also in the last release.
+        """
+        with reading(self.path) as db:
+            for _ in self._history(db):
+                pass
+            ((health,),) = db.execute("PRAGMA integrity_check(1)").fetchall()
+            if health != "ok":
+                raise broken(self.path, f"SQLite says: {health}")
+            state = self._state(db)
+            return entry_id(state.count, state.head)
+
+    def _history(self, db: sqlite3.Connection) -> Iterator[tuple[str, dict[str, Any], Spend, Spent]]:
+        """Each entry and what is spent after it, with hashes and sums computed anew and compared with the header."""
+        state = self._state(db)
+        budget = self.terms.plans[state.plan]
+        if sum(map(delta_of_filter, budget.filters)) + float(budget.reserve) > float(budget.delta) * (1 + 1e-9):
+            raise broken(self.path, "its filters need more δ than the budget has")
+        head, spent, count = chained(FORMAT, self.terms.to_text()), budget.untouched, 0
+        for number, content, hash_ in db.execute("SELECT number, content, hash FROM entries ORDER BY number"):
+            count, head = count + 1, chained(head, content)
+            if number != count or head != hash_:
+                raise broken(self.path, f"entry {count} is missing, or not what was written")
+            values, spend = parsed(self.path, content)
+            if values["plan"] != state.plan:
+                raise broken(self.path, f"entry {count} was paid by another plan than the header says")
+            spent = budget.after(spent, spend)
+            yield entry_id(number, head), values, spend, spent
+        if (count, head, spent) != (state.count, state.head, state.spent):
+            raise broken(self.path, f"it has {count} entries whose sums are not those of its header")
+        if not budget.covers(spent):
+            raise broken(self.path, "its entries add up to more than its budget")
+
+
+def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: Spend) -> PrivacyError:
+    """Why a release is not covered by any of the plans, and what would be."""
+    if spend.delta > 0 and plans[0][0].delta == 0:
+        return PrivacyError(
+            f"this ledger allows no delta, and the release asks for delta={plain_number(charge.cost.delta)}; make it "
+            "with delta=0 (Laplace noise), or use a ledger made with --delta"
+        )
+    left = max(plan.reserve - spent.delta for plan, spent in plans)
+    if spend.delta > left and spend.rho is None:
+        return PrivacyError(
+            f"the release asks for delta={plain_number(float(spend.delta))} and has no ρ; of the ledger's delta "
+            f"{plain_number(float(left))} is left for such releases; choose a smaller delta"
+        )
+    gaussian, delta = spend.delta > 0 and spend.rho is not None, charge.cost.delta
+    largest = max(
+        plan.remaining_gaussian(spent, delta, k) if gaussian else plan.remaining(spent, k) for plan, spent in plans
+    )
+    requested, remaining = float(spend.epsilon), k * exact(largest)
+    times = "" if k == 1 else f" ({k} × {plain_number(charge.cost.epsilon)} in the unit of the ledger)"
+    at = f" at delta={plain_number(charge.cost.delta)}" if gaussian else ""
+    advice = (
+        f"the largest epsilon that still fits is {plain_number(largest)}" if largest > 0 else "nothing more will fit"
+    )
+    return BudgetError(
+        f"the budget does not cover this release{at}: requested ε = {plain_number(requested)}{times}, remaining "
+        f"ε = {plain_number(float(remaining))}, {plain_number(float(spend.epsilon - remaining))} too much; {advice}; "
+        "nothing was spent",
+        requested, float(remaining), largest,
+    )  # fmt: skip
+
+
+# ---- the checks of every debit ---------------------------------------------------------------------------------
+
+
+def _checked(db: sqlite3.Connection, path: Path) -> tuple[Terms, State]:
+    """Terms and state, after the cheap checks: right kind of file, sealed header, last entry in its place."""
+    ledger_file.require_kind(db, path)
+    rows = db.execute("SELECT terms, state, seal FROM header").fetchall()
+    if len(rows) != 1 or rows[0][2] != chained(rows[0][0], rows[0][1]):
+        raise broken(path, "its header is not what was written")
+    try:
+        terms, state = Terms.from_text(rows[0][0]), State.from_text(rows[0][1])
+        terms.plans[state.plan]
+    except (ValueError, LookupError, TypeError):
+        raise broken(path, "its header cannot be read") from None
+    _check_tail(db, path, terms, state)
+    return terms, state
+
+
+def _check_tail(db: sqlite3.Connection, path: Path, terms: Terms, state: State) -> None:
+    """The last entry is the one that the header ends with."""
+    last = db.execute("SELECT number, content, hash FROM entries ORDER BY number DESC LIMIT 2").fetchall()
+    head = chained(FORMAT, terms.to_text()) if len(last) < 2 else last[1][2]
+    if last:
+        head = chained(head, last[0][1])
+    numbers = [number for number, _, _ in last]
+    expected = [n for n in (state.count, state.count - 1) if n > 0]
+    if numbers != expected or head != state.head or (last and last[0][2] != head):
+        raise broken(path, "its last entry is not the one that was written last")

@@ -1,0 +1,172 @@
+"""A path in, transactions on the SQLite file of a ledger out; what goes wrong becomes one line with a remedy.
+
+The rollback journal is kept in DELETE mode, so that between debits the ledger is one file, and with
+synchronous=EXTRA: FULL alone does not sync the folder after the journal is deleted, and a power cut could bring the
+journal back and with it undo a debit whose release is already out. WAL would need two more files and shared memory.
+
+Each transaction opens and closes its own connection, so that a ledger may be used from several threads and after a
+fork. The file must never be opened by other means in this process: closing it would drop the locks that SQLite holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from quietrank.errors import LedgerError
+
+APPLICATION_ID = 0x71724C31
+"""marks the SQLite file as a ledger: "qrL1" """
+PATIENCE = 60.0
+"""seconds to wait for other processes"""
+SCHEMA = (
+    "CREATE TABLE header (terms TEXT NOT NULL, state TEXT NOT NULL, seal TEXT NOT NULL)",
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL)",
+)
+
+
+@contextlib.contextmanager
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
+    """An existing file, opened for reading and, where the system allows it, writing."""
+    with explained(path):
+        if not path.is_file():
+            raise LedgerError(f"there is no ledger {path}; make one with `quietrank ledger new`")
+        if path.stat().st_size == 0:
+            raise LedgerError(f"{path} is empty, so no ledger; give a file made by `quietrank ledger new`")
+        address = f"file:{quote(str(path))}?mode=rw"
+        db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=PATIENCE)
+        try:
+            db.execute("PRAGMA trusted_schema = OFF")
+            db.execute("PRAGMA synchronous = EXTRA")
+            yield db
+        finally:
+            db.close()
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """One IMMEDIATE transaction, committed at the end or rolled back: nobody else can come between read and write."""
+    with connection(path) as db:
+        mode = db.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+        if mode != "delete":
+            raise LedgerError(f"the ledger {path} is in use in journal mode {mode}; close whatever else has it open")
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield db
+            db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                db.execute("ROLLBACK")  # SQLite may have done so already
+            raise
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """One transaction, so that all that is read is of the same moment."""
+    with connection(path) as db:
+        db.execute("BEGIN")
+        yield db
+
+
+def create(place: Path, header: tuple[str, str, str]) -> None:
+    """A new file with this header, whole or not at all; never over an existing one."""
+    _check_free(place)
+    with explained(place), _draft(place) as draft:
+        _write_new(draft, header)
+        _publish(draft, place)
+
+
+def require_kind(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse other databases, tables or triggers that do not belong, and files that were cut short."""
+    ((mark,),) = db.execute("PRAGMA application_id").fetchall()
+    schema = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema")}
+    if mark != APPLICATION_ID or schema != set(SCHEMA):
+        raise LedgerError(f"{path} is a database, but no ledger; give a file made by `quietrank ledger new`")
+    ((pages,),), ((size,),) = db.execute("PRAGMA page_count").fetchall(), db.execute("PRAGMA page_size").fetchall()
+    if path.stat().st_size < pages * size:
+        raise broken(path, "the file was cut short")
+
+
+def broken(path: Path, what: str) -> LedgerError:
+    """What to say of a ledger that does not hold together."""
+    return LedgerError(f"the ledger {path} is broken: {what}; restore it from a backup or count its budget as spent")
+
+
+def _check_free(place: Path) -> None:
+    if not place.parent.is_dir():
+        raise LedgerError(f"there is no folder {place.parent}; make it, or choose another place for {place.name}")
+    for taken in (place, *(place.with_name(place.name + end) for end in ("-journal", "-wal"))):
+        # SQLite would play a journal that was left behind into the new file.
+        if os.path.lexists(taken):
+            raise LedgerError(f"{taken} exists already and is not overwritten; choose another name, or move it away")
+
+
+@contextlib.contextmanager
+def _draft(place: Path) -> Iterator[Path]:
+    draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield draft
+    finally:
+        for path in (draft, draft.with_name(draft.name + "-journal")):
+            path.unlink(missing_ok=True)
+
+
+def _write_new(draft: Path, header: tuple[str, str, str]) -> None:
+    """A complete ledger without entries, on the disk."""
+    db = sqlite3.connect(draft, isolation_level=None)
+    try:
+        db.execute("PRAGMA synchronous = EXTRA")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        for statement in SCHEMA:
+            db.execute(statement)
+        db.execute("INSERT INTO header VALUES (?, ?, ?)", header)
+        db.execute("COMMIT")
+    finally:
+        db.close()
+
+
+def _publish(draft: Path, place: Path) -> None:
+    """Give the file its name, unless the name is taken; on the disk when this returns."""
+    os.link(draft, place)
+    draft.unlink()
+    if os.name == "posix":  # elsewhere a folder cannot be synced
+        folder = os.open(place.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+_REASONS = {
+    sqlite3.SQLITE_NOTADB: "is no ledger; give a file made by `quietrank ledger new`",
+    sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a backup or count its budget as spent",
+    sqlite3.SQLITE_FULL: "cannot be written, the disk is full; make room and try again: nothing was released",
+    sqlite3.SQLITE_IOERR: "cannot be read or written; check the disk and the space on it: nothing was released",
+    sqlite3.SQLITE_READONLY: "cannot be written; make the file and its folder writable",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; the file and its folder must be readable and writable",
+    sqlite3.SQLITE_BUSY: f"has been in use by another process for {PATIENCE:g} seconds; try again",
+}
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """What the system says, as one line with a remedy."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        reason = _REASONS.get((code or 0) & 0xFF, f"cannot be used ({error}); check the file")
+        raise LedgerError(f"the file {path} {reason}") from None
+    except UnicodeDecodeError:  # damage can reach SQLite's own messages
+        raise LedgerError(f"the file {path} {_REASONS[sqlite3.SQLITE_CORRUPT]}") from None
+    except OSError as error:
+        if error.errno == errno.EEXIST:
+            raise LedgerError(f"{path} exists already and is not overwritten; choose another name") from None
+        raise LedgerError(f"the file {path} cannot be used: {error.strerror}; choose another place") from None

@@ -1,0 +1,200 @@
+"""Predictions in, a `Plan` out: what to expect of a survey; as a table, JSON, CSV or a figure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quietrank import __version__
+from quietrank.planning.forecast import Prediction, Question
+from quietrank.planning.releases import NO_PRIVACY
+from quietrank.planning.survey import PAPER, SPREADS
+from quietrank.planning.targets import Target
+from quietrank.privacy import Design, Unit, plain_number
+from quietrank.release import csv_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Group
+
+FORMAT = "quietrank/plan/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What accuracy to expect, by mechanism and ε, next to the same without privacy."""
+
+    question: Question
+    predictions: tuple[Prediction, ...]
+    without_privacy: Prediction
+    target: Target | None = None
+    unmet: tuple[str, ...] = ()
+    """mechanisms that miss the target whatever ε or people"""
+    curves: tuple[Prediction, ...] = ()
+    """for the figure: a finer grid of ε"""
+
+    @property
+    def best(self) -> Prediction:
+        """With a target, the answer that asks least; else the last ε, with what `auto` would use if it is there."""
+        if self.target is not None:
+            return min(self.predictions, key=lambda one: (one.epsilon, one.people))
+        return ([one for one in self.predictions if one.chosen] or list(self.predictions))[-1]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per prediction, the one without privacy last; its ε is None."""
+        rows = [asdict(one) for one in (*self.predictions, self.without_privacy)]
+        return [row | {"epsilon": None if isinf(row["epsilon"]) else row["epsilon"]} for row in rows]
+
+    def table(self) -> pa.Table:
+        """The same as an Arrow table."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows())
+
+    def to_csv(self) -> str:
+        return csv_text(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        asked, privacy = self.question, self.question.privacy
+        promise = {name: str(value) if isinstance(value, str) else value for name, value in asdict(privacy).items()}
+        return {
+            "format": FORMAT,
+            "survey": asdict(asked.survey),
+            "privacy": {name: value for name, value in promise.items() if name != "epsilon"},
+            "method": asked.method.value,
+            "mechanism": asked.mechanism.value,
+            "top_k": asked.top_k,
+            "target": None if self.target is None else str(self.target),
+            "predictions": self.rows(),
+            "unmet": list(self.unmet),
+            "assumptions": list(assumptions(asked)),
+            "repetitions": asked.runs,
+            "seed": asked.seed,
+            "made_with": f"quietrank {__version__}",
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the errors against ε, with what would remain without privacy."""
+        from quietrank.planning.figure import draw
+
+        draw(self, Path(path))
+
+    def __str__(self) -> str:
+        from quietrank.render.table import as_text
+
+        return as_text(render(self))
+
+    __repr__ = __str__
+
+
+def rank_options(plan: Plan) -> str:
+    """The options of `quietrank rank` that go with the best prediction."""
+    privacy, best, asked = plan.question.privacy, plan.best, plan.question
+    several = len({one.epsilon for one in plan.predictions}) > 1 and plan.target is None
+    words = [f"--unit {privacy.unit} --epsilon {'E' if several else plain_number(best.epsilon)}"]
+    if privacy.unit is Unit.PERSON and privacy.max_per_person is not None:
+        words.append(f"--max-per-person {privacy.max_per_person}")
+    words += ["--one-per-pair"] if privacy.one_per_pair else []
+    words += [f"--neighbours {privacy.neighbours}"] if privacy.neighbours != "replace" else []
+    words += [f"--design {privacy.design}"] if privacy.design is not Design.PRIVATE else []
+    words += [f"--delta {plain_number(best.delta)}"] if best.delta > 0 else []
+    words += [f"--clip {plain_number(privacy.clip)}"] if privacy.clip is not None and best.delta > 0 else []
+    words += [f"--mechanism {best.mechanism}"] if not best.chosen else []
+    words += [f"--method {asked.method}"] if asked.method != "auto" else []
+    return " ".join(words)
+
+
+def assumptions(asked: Question) -> tuple[str, ...]:
+    """What the simulation takes for granted."""
+    survey = asked.survey
+    if survey.spread == PAPER:
+        strengths = "A quarter of the items are equally good and best, the others spread below, as in the paper."
+    else:
+        words = {value: f" ({word})" for word, value in SPREADS.items()}
+        spread = float(survey.spread)
+        strengths = (
+            f"Strengths are normal with a standard deviation of {spread:g}{words.get(spread, '')}: the better of two "
+            f"random items wins {_better_wins(spread):.0%} of its votes."
+        )
+    asking = "different pairs for each person" if survey.distinct else "also more than once"
+    return (strengths, f"Pairs are drawn uniformly at random, {asking}; everybody answers; there are no ties.")
+
+
+def _better_wins(spread: float) -> float:
+    """E 1/(1 + exp(−|θ_i − θ_j|)) for normal strengths."""
+    import numpy as np
+
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    better = 1 / (1 + np.exp(-np.abs(nodes) * spread * 2**0.5))
+    return float(weights @ better / weights.sum())
+
+
+# ---- for the terminal ------------------------------------------------------------------------------------------------
+
+
+def render(plan: Plan) -> Group:
+    """The table with the answer and the assumptions under it."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts = [Text(_title(plan), style="bold"), _table(plan)]
+    if plan.target is not None:
+        parts.append(Text(_answer(plan), style="bold"))
+    parts += [Text(f"{name}: misses the target.") for name in plan.unmet]
+    parts.append(Text(f"Then: quietrank rank VOTES --items ITEMS {rank_options(plan)}"))
+    parts += [Text(f"Note: {note}", style="dim") for note in assumptions(plan.question)]
+    return Group(*parts)
+
+
+def _title(plan: Plan) -> str:
+    asked, survey, privacy = plan.question, plan.question.survey, plan.question.privacy
+    if privacy.unit is Unit.PERSON:
+        people = sorted({one.people for one in plan.predictions})
+        size = f"{people[0]} people" if len(people) == 1 else "people"
+        asking = f"{size} with {survey.per_person} {'different pairs' if survey.distinct else 'votes'} each"
+    else:
+        asking = f"{survey.votes} votes"
+    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta > 0 else ""
+    return (
+        f"{survey.items} items, {asking}, by {asked.method}; privacy per {privacy.unit} ({privacy.neighbours}{delta})"
+    )
+
+
+def _table(plan: Plan) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    shown = plan.target is not None and len({one.people for one in plan.predictions}) > 1
+    scale = "score" if plan.question.method == "bradley-terry" else "win rate"
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in (
+        "mechanism", "ε", *(["people"] if shown else []), f"{scale} ±", f"top-{plan.question.top_k} error",
+        "rank error", "winner right",
+    ):  # fmt: skip
+        table.add_column(column, justify="left" if column == "mechanism" else "right")
+    for one in (*plan.predictions, plan.without_privacy):
+        name = one.mechanism + (" *" if one.chosen else "")
+        epsilon = "∞" if one.mechanism == NO_PRIVACY else plain_number(one.epsilon)
+        people = [str(one.people)] if shown else []
+        measured = (f"{one.score_error:.3f}", f"{one.top_k_error:.3f}", f"{one.rank_error:.2f}", f"{one.winner:.0%}")
+        table.add_row(name, epsilon, *people, *measured)
+    if any(one.chosen for one in plan.predictions):
+        table.caption = "* what mechanism=auto uses"
+        table.caption_justify = "left"
+    return table
+
+
+def _answer(plan: Plan) -> str:
+    best, survey = plan.best, plan.question.survey
+    who = (
+        f"{best.people} people"
+        if plan.question.privacy.unit is Unit.PERSON
+        else f"{best.people * survey.per_person} votes"
+    )
+    return f"Target {plan.target}: ε = {plain_number(best.epsilon)} with {who} ({best.mechanism})."

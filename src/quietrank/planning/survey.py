@@ -1,0 +1,344 @@
+"""A survey that has not been run in, simulated exact counts out: pseudo-random, and no votes of anybody.
+
+People compare pairs drawn uniformly, as in `simulate.people_votes`; with `distinct` nobody is asked a pair twice. What
+the confidential side does to a person's votes (bounding.py) is done here to simulated people: all votes weigh the
+same, or every person is scaled down to the clipping bound.
+
+Where votes need not be told apart by person, pairs are counted at once: their numbers are multinomial, their wins
+binomial. Large surveys are too slow person by person: then what clipping keeps is measured on a sample of people, and
+the pair counts of distinct questions are drawn from the normal law that they tend to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank.errors import QuietrankError
+from quietrank.privacy import Privacy, Unit
+from quietrank.sensitivity import PERSON_GRID, Clip, Statistic
+from quietrank.simulate import paper_strengths
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Advance = Callable[[float], None]
+
+SPREADS = {"close": 0.3, "typical": 0.6, "clear": 1.2}
+"""Standard deviations of strengths: between two random items the better wins 58 %, 65 %, 75 % of the votes."""
+PAPER = "paper"
+
+MOST_BY_PERSON = 200_000
+"""How many votes and counts of people are simulated one by one, for each repetition."""
+SAMPLED = 30_000
+"""How many of them where a sample is enough to measure what clipping keeps."""
+MOST_PAIRS = 5_000_000
+ANSWER_GRID = 2**10
+"""The grid of clipping factors where answers are averaged, as in bounding.py."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """How many items, people and questions, and how far apart the items are."""
+
+    items: int
+    people: int
+    per_person: int
+    distinct: bool = False
+    """nobody is asked the same pair twice"""
+    spread: float | str = SPREADS["typical"]
+    """the standard deviation of normal strengths, or "paper" for the published ones"""
+
+    def __post_init__(self) -> None:
+        if self.items < 2:
+            raise QuietrankError(f"a ranking needs at least two items; got items={self.items}")
+        if self.people < 1 or self.per_person < 1:
+            raise QuietrankError(
+                f"a survey needs people and questions; got people={self.people}, per_person={self.per_person}"
+            )
+        if self.distinct and self.per_person > self.pairs:
+            raise QuietrankError(
+                f"{self.items} items have {self.pairs} pairs, so with one answer per pair nobody can answer "
+                f"{self.per_person}; lower --per-person to {self.pairs} or less, or leave --one-per-pair out"
+            )
+        if min(self.votes, self.pairs) > MOST_PAIRS:
+            raise QuietrankError(
+                f"{self.items} items and {self.votes} votes are too many to simulate; plan for fewer of both: what "
+                "counts is the number of votes per item"
+            )
+
+    @property
+    def pairs(self) -> int:
+        return self.items * (self.items - 1) // 2
+
+    @property
+    def votes(self) -> int:
+        return self.people * self.per_person
+
+    def strengths(self, rng: np.random.Generator) -> Floats:
+        """θ of every item."""
+        if self.spread == PAPER:
+            return paper_strengths(self.items, rng)
+        return rng.normal(0, float(self.spread), self.items)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Exact, weighted counts of every repetition (rows) and item (columns), in votes."""
+
+    wins: Floats
+    losses: Floats
+    pairs: tuple[Floats, ...]
+    """if asked for, the weight of the votes on each pair, in the order of `pair_ends`"""
+
+    @property
+    def net_wins(self) -> Floats:
+        return np.asarray((self.wins - self.losses) / 2)
+
+    @property
+    def exposure(self) -> Floats:
+        return self.wins + self.losses
+
+    @property
+    def total(self) -> Floats:
+        return np.asarray(self.wins.sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """True strengths and counts, without clipping and with it."""
+
+    theta: Floats
+    plain: Counts
+    clipped: Counts | None
+
+
+def simulate(
+    survey: Survey,
+    privacy: Privacy,
+    clip: Clip | None,
+    repetitions: int,
+    seed: int,
+    *,
+    keep_pairs: bool = False,
+    advance: Advance = lambda amount: None,
+) -> Simulated:
+    """Run the survey many times over; a repetition has the same strengths whatever else is asked."""
+    rows = []
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([seed, repetition])
+        theta = survey.strengths(rng)
+        rows.append((theta, *_once(survey, privacy, clip, theta, keep_pairs, rng)))
+        advance(1 / repetitions)
+    clipped = [with_clip for _, _, with_clip in rows if with_clip is not None]
+    return Simulated(
+        np.array([theta for theta, _, _ in rows]),
+        _stacked([plain for _, plain, _ in rows]),
+        _stacked(clipped) if clipped else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Once:
+    """The counts of one repetition."""
+
+    wins: Floats
+    losses: Floats
+    pairs: Floats | None
+
+
+def _stacked(found: list[_Once]) -> Counts:
+    pairs = tuple(one.pairs for one in found if one.pairs is not None)
+    return Counts(np.array([one.wins for one in found]), np.array([one.losses for one in found]), pairs)
+
+
+def _once(
+    survey: Survey, privacy: Privacy, clip: Clip | None, theta: Floats, keep_pairs: bool, rng: np.random.Generator
+) -> tuple[_Once, _Once | None]:
+    """The counts without and with clipping."""
+    weight = plain_weight(survey, privacy)
+    by_person = clip is not None or survey.distinct
+    few = survey.people * (survey.per_person + survey.items) <= MOST_BY_PERSON
+    if by_person and few:
+        group = _ask(survey, theta, survey.people, rng)
+        return group.counted(weight, keep_pairs), None if clip is None else group.clipped(clip, keep_pairs)
+    if survey.votes <= survey.pairs and not survey.distinct:
+        plain = _ask(survey, theta, survey.people, rng).counted(weight, keep_pairs)
+    else:
+        plain = _count_pairs(survey, theta, weight, keep_pairs, rng)
+    if clip is None:
+        return plain, None
+    sample = _ask(survey, theta, max(50, SAMPLED // (survey.per_person + survey.items)), rng)
+    return plain, _shrunk(plain, weight, *sample.kept(clip))
+
+
+def plain_weight(survey: Survey, privacy: Privacy) -> float:
+    """What each vote counts where people's total weight is bounded by L: min(1, L/c), rounded down to 2^-20."""
+    if privacy.unit is Unit.COMPARISON or privacy.max_per_person is None:
+        return 1.0
+    return min(PERSON_GRID, privacy.limit * PERSON_GRID // survey.per_person) / PERSON_GRID
+
+
+# ---- person by person -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The answers of some simulated people: one row per person, one column per question."""
+
+    items: int
+    winner: Indices
+    loser: Indices
+    distinct: bool
+
+    def counted(self, weight: float, keep_pairs: bool) -> _Once:
+        """All votes weigh the same."""
+        wins, losses = (
+            np.asarray(np.bincount(chosen.ravel(), minlength=self.items) * weight, dtype=np.float64)
+            for chosen in (self.winner, self.loser)
+        )
+        pairs = self._pair_weights(np.full(len(self.winner), weight)) if keep_pairs else None
+        return _Once(wins, losses, pairs)
+
+    def clipped(self, clip: Clip, keep_pairs: bool) -> _Once:
+        """Every person scaled down to the clipping bound."""
+        won, lost = self._by_person(self.winner), self._by_person(self.loser)
+        factor = self._factors(won, lost, clip)
+        return _Once(factor @ won, factor @ lost, self._pair_weights(factor) if keep_pairs else None)
+
+    def kept(self, clip: Clip) -> tuple[float, float]:
+        """The shares of net wins and of exposures that are left by clipping."""
+        won, lost = self._by_person(self.winner), self._by_person(self.loser)
+        factor = self._factors(won, lost, clip)
+        net, met = (won - lost).sum(axis=0), (won + lost).sum(axis=0)
+        kept_net, kept_met = factor @ (won - lost), factor @ (won + lost)
+        return float(kept_net @ net / max(net @ net, 1e-9)), float(kept_met.sum() / met.sum())
+
+    def _by_person(self, chosen: Indices) -> Floats:
+        people = len(chosen)
+        place = np.arange(people)[:, None] * self.items + chosen
+        return np.bincount(place.ravel(), minlength=people * self.items).reshape(people, self.items).astype(np.float64)
+
+    def _factors(self, won: Floats, lost: Floats, clip: Clip) -> Floats:
+        """min(1, C/norm) of every person's contribution, rounded down to the grid of weights."""
+        net, total = (won - lost) / 2, won.sum(axis=1)
+        if clip.by_design:
+            square = ((won + lost) ** 2).sum(axis=1) / 4
+        else:
+            square = {
+                Statistic.NET_WINS: lambda: (net**2).sum(axis=1),
+                Statistic.NET_WINS_AND_TOTAL: lambda: (net**2).sum(axis=1) + (float(clip.share) * total) ** 2,
+                Statistic.WINS: lambda: (won**2).sum(axis=1),
+                Statistic.WINS_AND_LOSSES: lambda: (won**2 + lost**2).sum(axis=1),
+                Statistic.NET_WINS_AND_EXPOSURES: lambda: (net**2 + (float(clip.share) * (won + lost)) ** 2).sum(
+                    axis=1
+                ),
+            }[clip.statistic]()
+        grid = ANSWER_GRID if self.distinct else PERSON_GRID
+        factor = np.minimum(1, float(clip.norm) / np.sqrt(np.maximum(square, 1e-12)))
+        return np.asarray(np.floor(factor * grid) / grid)
+
+    def _pair_weights(self, factor: Floats) -> Floats:
+        low, high = np.minimum(self.winner, self.loser), np.maximum(self.winner, self.loser)
+        weight = np.repeat(factor, self.winner.shape[1])
+        size = self.items * (self.items - 1) // 2
+        place = _pair_index(self.items, low, high).ravel()
+        return np.asarray(np.bincount(place, weights=weight, minlength=size), dtype=np.float64)
+
+
+def _ask(survey: Survey, theta: Floats, people: int, rng: np.random.Generator) -> Group:
+    n, shape = survey.items, (people, survey.per_person)
+    if survey.distinct:
+        pair = _distinct(survey.pairs, shape, rng)
+        i, j = (ends[pair] for ends in pair_ends(n))
+    else:
+        i, j = rng.integers(n, size=shape), rng.integers(n - 1, size=shape)
+        j += j >= i  # uniform over the other items
+    i_wins = rng.random(shape) < 1 / (1 + np.exp(theta[j] - theta[i]))
+    return Group(n, np.where(i_wins, i, j), np.where(i_wins, j, i), survey.distinct)
+
+
+def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> Indices:
+    """Rows of different pairs, every set of them equally likely."""
+    people, each = shape
+    if each * each > pairs:
+        return np.argsort(rng.random((people, pairs)), axis=1)[:, :each]
+    drawn = rng.integers(pairs, size=shape)
+    again = np.arange(people)
+    while again.size:
+        ordered = np.sort(drawn[again], axis=1)
+        again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
+        drawn[again] = rng.integers(pairs, size=(again.size, each))
+    return drawn
+
+
+# ---- all at once ----------------------------------------------------------------------------------------------------
+
+
+def _count_pairs(survey: Survey, theta: Floats, weight: float, keep: bool, rng: np.random.Generator) -> _Once:
+    """How often each pair was asked, and how often its first item won."""
+    i, j = pair_ends(survey.items)
+    asked = _asked_distinct(survey, rng) if survey.distinct else _asked(survey, rng)
+    first = rng.binomial(asked, 1 / (1 + np.exp(theta[j] - theta[i])))
+
+    def by_item(of_i: Indices, of_j: Indices) -> Floats:
+        n = survey.items
+        return np.asarray((np.bincount(i, of_i, n) + np.bincount(j, of_j, n)) * weight)
+
+    pairs = np.asarray(asked * weight, dtype=np.float64) if keep else None
+    return _Once(by_item(first, asked - first), by_item(asked - first, first), pairs)
+
+
+def _asked(survey: Survey, rng: np.random.Generator) -> Indices:
+    return rng.multinomial(survey.votes, np.full(survey.pairs, 1 / survey.pairs))
+
+
+def _asked_distinct(survey: Survey, rng: np.random.Generator) -> Indices:
+    """Normal, with the mean and the covariance of the sum of many random subsets of pairs."""
+    share, pairs = survey.per_person / survey.pairs, survey.pairs
+    z = rng.normal(size=pairs)
+    sd = np.sqrt(survey.people * share * (1 - share) * pairs / max(pairs - 1, 1))
+    asked = np.rint(survey.people * share + sd * (z - z.mean()))
+    return np.asarray(np.clip(asked, 0, survey.people), dtype=np.int64)
+
+
+def _shrunk(plain: _Once, weight: float, net: float, met: float) -> _Once:
+    """Net wins and exposures times the shares that clipping keeps; `plain` had its own weight, which is taken off."""
+    net, met = net / weight, met / weight
+    net_wins, exposure = (plain.wins - plain.losses) * net, (plain.wins + plain.losses) * met
+    pairs = None if plain.pairs is None else plain.pairs * met
+    return _Once((exposure + net_wins) / 2, (exposure - net_wins) / 2, pairs)
+
+
+def pair_ends(n: int) -> tuple[Indices, Indices]:
+    """All pairs i < j of n items."""
+    i, j = np.triu_indices(n, 1)
+    return i, j
+
+
+def _pair_index(n: int, low: Indices, high: Indices) -> Indices:
+    """The place of a pair in `pair_ends`."""
+    return low * n - low * (low + 1) // 2 + high - low - 1
+
+
+def spread_of(word: float | str) -> float | str:
+    """A standard deviation of strengths from a number or a word."""
+    if isinstance(word, str) and (word in SPREADS or word == PAPER):
+        return SPREADS.get(word, word)
+    try:
+        value = float(word)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 10:
+        words = ", ".join((*SPREADS, PAPER))
+        raise QuietrankError(f"spread must be one of {words}, or a number > 0 and at most 10; got spread={word!r}")
+    return value
+
+
+def two_digits_up(value: float) -> float:
+    """Rounded up to two significant digits."""
+    unit = 10.0 ** (floor(np.log10(value)) - 1)
+    return float(f"{np.ceil(value / unit - 1e-9) * unit:.2g}")

@@ -1,0 +1,184 @@
+"""A `NoisyTally`, or one per group, in, a JSON file out, and back: whatever is made from the file later is free.
+
+The file holds the noisy values, the promise they keep, the law of their noise, and what was public from the start.
+It comes back exactly: values are whole numbers, lattice steps are written as fractions, and floating-point numbers
+with all their digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank import __version__
+from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.graphs import double_cover
+from quietrank.items import Items
+from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
+from quietrank.noisy import Floats, GroupedTally, NoisyTally, PublicPairs
+from quietrank.privacy import Privacy
+from quietrank.release import Mechanism, json_text, promise, read_json, write_whole
+from quietrank.sensitivity import Statistic
+
+FORMAT = "quietrank/noisy-tally/1"
+GROUPED_FORMAT = "quietrank/grouped-noisy-tally/1"
+
+Kind = TypeVar("Kind", NoisyTally, GroupedTally)
+
+
+def save(tally: NoisyTally | GroupedTally, path: str | Path | None = None) -> str:
+    """The tally as JSON text; also written to `path`, whole or not at all."""
+    text = json_text(to_dict(tally))
+    if path is not None:
+        write_whole(Path(path), text)
+    return text
+
+
+def load(path: str | Path, kind: type[Kind]) -> Kind:
+    """A tally of this kind from a file."""
+    found = load_any(path)
+    if not isinstance(found, kind):
+        raise ReleaseError(f"{path} holds a {type(found).__name__}; read it with {type(found).__name__}.from_json")
+    return found
+
+
+def load_any(path: str | Path) -> NoisyTally | GroupedTally:
+    """The noisy tally, or the noisy tallies of all groups, that a file holds."""
+    return from_dict(read_json(path))
+
+
+def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
+    """The tally as plain values, in the published format."""
+    if isinstance(tally, GroupedTally):
+        groups = {group: to_dict(one) for group, one in tally.tallies}
+        return {"format": GROUPED_FORMAT, "by": tally.by, "groups": groups}
+    return {
+        "format": FORMAT,
+        "items": asdict(tally.items),
+        "statistic": tally.statistic.value,
+        "values": tally.values.tolist(),
+        "step": str(tally.step),
+        "share": str(tally.share),
+        "privacy": promise(tally.privacy),
+        "mechanism": Mechanism(tally.mechanism, tally.figures, tally.alternatives).to_dict(),
+        "law": _law_to_dict(tally.law),
+        "public": _public_to_dict(tally),
+        "rows_skipped": tally.rows_skipped,
+        "ledger_entry": tally.ledger_entry,
+        "made_with": f"quietrank {__version__}",
+    }
+
+
+def from_dict(values: Mapping[str, Any]) -> NoisyTally | GroupedTally:
+    """A tally from plain values, checking that they are one."""
+    kind = values.get("format") if isinstance(values, Mapping) else None
+    if kind not in (FORMAT, GROUPED_FORMAT):
+        raise ReleaseError(
+            f"this is not a noisy tally in the format {FORMAT} (its format is {kind!r}); give a file written by rank "
+            "--save-tally"
+        )
+    try:
+        return _tally(values) if kind == FORMAT else _grouped(values)
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, QuietrankError) as error:
+        raise ReleaseError(f"this noisy tally is damaged ({error}); use an undamaged copy") from None
+
+
+def _grouped(values: Mapping[str, Any]) -> GroupedTally:
+    tallies = tuple((group, _tally(one)) for group, one in values["groups"].items())
+    _require(bool(tallies) and isinstance(values["by"], str), "it has no groups")
+    _require(len({one.items for _, one in tallies}) == 1, "the groups have different items")
+    return GroupedTally(values["by"], tallies)
+
+
+def _tally(values: Mapping[str, Any]) -> NoisyTally:
+    items, statistic = _items(values["items"]), Statistic(values["statistic"])
+    step, share = Fraction(values["step"]), Fraction(values["share"])
+    _require(step > 0 and share > 0, "a lattice step must be positive")
+    mechanism, public = Mechanism.from_dict(values["mechanism"]), values["public"]
+    entry = values["ledger_entry"]
+    _require(isinstance(values["rows_skipped"], bool) and (entry is None or isinstance(entry, str)), "wrong types")
+    return NoisyTally(
+        items=items,
+        privacy=Privacy(**{name: v for name, v in values["privacy"].items() if name != "statement"}),
+        statistic=statistic,
+        values=_integers(values["values"], statistic.size(len(items))),
+        step=step,
+        share=share,
+        mechanism=mechanism.name,
+        figures=mechanism.figures,
+        law=_law(values["law"], statistic, items, share),
+        public_exposure=None if public["exposure"] is None else _floats(public["exposure"], len(items)),
+        public_total=None if public["total"] is None else float(public["total"]),
+        public_pairs=None if public["pairs"] is None else _pairs(public["pairs"], len(items)),
+        rows_skipped=values["rows_skipped"],
+        ledger_entry=entry,
+        alternatives=mechanism.alternatives,
+    )
+
+
+def _items(values: Mapping[str, Any]) -> Items:
+    pairs = values["pairs"]
+    listed = None if pairs is None else tuple((int(i), int(j)) for i, j in pairs)
+    items = Items(tuple(values["names"]), values["from_votes"], listed)
+    items.graph  # noqa: B018  checks the pairs
+    return items
+
+
+def _law_to_dict(law: Law) -> dict[str, Any]:
+    if isinstance(law, LaplaceLaw):
+        return {"kind": "laplace", "scale": law.scale, "sum_zero": law.sum_zero}
+    if isinstance(law, GaussianLaw):
+        return {"kind": "gaussian", "sigma": law.sigma}
+    return {"kind": "zonotope", "unit": law.unit, "extra": law.extra}
+
+
+def _law(values: Mapping[str, Any], statistic: Statistic, items: Items, share: Fraction) -> Law:
+    kind = values["kind"]
+    size = float(values[{"laplace": "scale", "gaussian": "sigma", "zonotope": "unit"}[kind]])
+    _require(0 < size < float("inf"), "the noise must have a size")
+    if kind == "laplace":
+        return LaplaceLaw(statistic, len(items), size, bool(values["sum_zero"]), float(share))
+    if kind == "gaussian":
+        return GaussianLaw(statistic, len(items), size, float(share))
+    graph = double_cover(items.graph) if statistic is Statistic.WINS_AND_LOSSES else items.graph
+    return ZonotopeLaw(statistic, graph, size, None if values["extra"] is None else float(values["extra"]))
+
+
+def _public_to_dict(tally: NoisyTally) -> dict[str, Any]:
+    pairs = tally.public_pairs
+    return {
+        "exposure": None if tally.public_exposure is None else tally.public_exposure.tolist(),
+        "total": tally.public_total,
+        "pairs": None if pairs is None else {name: column.tolist() for name, column in vars(pairs).items()},
+    }
+
+
+def _pairs(values: Mapping[str, Any], n: int) -> PublicPairs:
+    size = len(values["i"])
+    i, j = _integers(values["i"], size), _integers(values["j"], size)
+    _require(bool(((i >= 0) & (i < j) & (j < n)).all()), "a pair is not one of two items")
+    return PublicPairs(i, j, _floats(values["counts"], size))
+
+
+def _integers(values: Sequence[Any], size: int) -> NDArray[np.int64]:
+    _require(all(type(value) is int for value in values), "a whole number is expected")
+    _require(len(values) == size, f"{size} values are expected, not {len(values)}")
+    return np.array(values, dtype=np.int64)
+
+
+def _floats(values: Sequence[Any], size: int) -> Floats:
+    _require(len(values) == size, f"{size} values are expected, not {len(values)}")
+    found = np.array(values, dtype=np.float64)
+    _require(bool(np.isfinite(found).all() and (found >= 0).all()), "a count is expected")
+    return found
+
+
+def _require(sound: bool, otherwise: str) -> None:
+    if not sound:
+        raise ValueError(otherwise)

@@ -1,0 +1,48 @@
+"""How far a ranking is off, by hand and with ties in the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from quietrank.planning.measures import measure, ranks, win_rates
+
+TRUTH = np.array([[3.0, 2.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("scores", "top_k", "rank", "winner"),
+    [
+        ([4, 3, 2, 1], 0.0, 0.0, 1.0),
+        ([1, 2, 3, 4], 1.0, 2.0, 0.0),
+        ([3, 4, 1, 2], 0.0, 1.0, 0.0),
+        ([4, 1, 3, 2], 0.5, 1.0, 1.0),
+    ],
+)
+def test_errors_by_hand(scores: list[float], top_k: float, rank: float, winner: float) -> None:
+    found = measure(np.array([scores], dtype=float), TRUTH, 2, as_odds=True)
+    assert (found.top_k_error[0], found.rank_error[0], found.winner[0]) == (top_k, rank, winner)
+
+
+def test_equal_strengths_may_come_in_any_order() -> None:
+    """Three equal items: no order among them is an error, and two of them fill the top two."""
+    theta = np.array([[1.0, 1.0, 1.0, 0.0]])
+    for scores in ([3, 2, 1, 0], [1, 2, 3, 0], [2, 1, 3, 0]):
+        found = measure(np.array([scores], dtype=float), theta, 2, as_odds=True)
+        assert (found.top_k_error[0], found.rank_error[0], found.winner[0]) == (0, 0, 1)
+    found = measure(np.array([[3.0, 2.0, 0.0, 2.5]]), theta, 2, as_odds=True)
+    assert (found.top_k_error[0], found.rank_error[0]) == (0.5, (2 + 1) / 4)  # the last is second, an equal one fourth
+
+
+def test_score_errors_are_on_the_scale_of_the_method() -> None:
+    rates = win_rates(TRUTH)
+    assert rates.mean() == pytest.approx(0.5)
+    assert rates[0, 0] == pytest.approx(np.mean([1 / (1 + np.exp(-d)) for d in (1, 2, 3)]))
+    assert measure(rates + 0.1, TRUTH, 1, as_odds=False).score_error[0] == pytest.approx(0.1)
+    assert measure(TRUTH - 1.5 + 0.2, TRUTH, 1, as_odds=True).score_error[0] == pytest.approx(0.2)
+
+
+def test_a_coin_decides_between_equal_scores() -> None:
+    """Not the place in the list: every item is first about equally often."""
+    first = np.bincount(np.argmin(ranks(np.zeros((4000, 4))), axis=1), minlength=4)
+    assert (abs(first - 1000) < 5 * 27.4).all()
