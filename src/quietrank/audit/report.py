@@ -175,4 +175,4 @@ def _panel(axis: Any, finding: Finding) -> None:
     axis.tick_params(labelsize=7)
     axis.set_xlabel("privacy loss", fontsize=7)
     axis.set_ylabel("share of runs", fontsize=7)
-    axis.legend(fontsize=7, frameon=False, loc="upper center")
+    axis.legend(fontsize=7, frameon=False, loc="upper left")

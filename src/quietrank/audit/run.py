@@ -60,7 +60,7 @@ class Sizes:
     draws: int
     """of noise, for the fit"""
     runs: float
-    """black-box runs per neighbour at ε = 1; as 1/ε² elsewhere"""
+    """black-box runs per neighbour at ε ≥ 1, as 1/ε² below; four times as many for the first of each kind"""
     most_runs: int
     gaussian_runs: int
     """for the case that shall show how near the bound comes; a tenth for others"""
@@ -69,7 +69,7 @@ class Sizes:
 
 
 FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000)
-QUICK = Sizes(4, 1, 1500, 20_000, 60_000, 60_000, 500)
+QUICK = Sizes(4, 1, 1500, 10_000, 60_000, 60_000, 300)
 
 
 # ---- what is attacked ---------------------------------------------------------------------------------------------
@@ -391,7 +391,9 @@ def _runs(case: Case, sizes: Sizes) -> int:
     if case.mechanism is MechanismName.GAUSSIAN:
         first = case.privacy.unit is Unit.COMPARISON and case.privacy.neighbours is Neighbours.REPLACE
         return sizes.gaussian_runs if first else min(sizes.gaussian_runs, 60_000)
-    return min(sizes.most_runs, round(sizes.runs * max(1.0, 1 / case.privacy.epsilon**2)))
+    first = case.method is Method.NET_WINS and case.privacy.neighbours is Neighbours.REPLACE
+    runs = sizes.runs * max(1.0, 1 / case.privacy.epsilon**2)
+    return min(sizes.most_runs, round(4 * runs if first else runs))
 
 
 def _parts(runs: int) -> list[int]:
