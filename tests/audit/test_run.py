@@ -81,7 +81,7 @@ def test_the_library_can_be_called() -> None:
 def test_the_published_noise_for_people_loses_twice_what_it_claims() -> None:
     """The example of docs/audit.md as it stands: Laplace(L/ε) on wins under replace, a lower bound above 1.8 ε.
 
-    2ε = 2 less 0.1 of confidence; a standard error is 0.016, so that 1.8 fails less than once in a million runs.
+    Two runs gave 1.94 and 1.93; a standard error is about 0.016, so 1.8 is some eight of them away.
     """
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     (example,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "published" in block]
