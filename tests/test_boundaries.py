@@ -23,8 +23,10 @@ CONFIDENTIAL = RAW_ROWS | {"mechanism", "perturbed", "certified"}
 """what may touch a Tally"""
 ORCHESTRA = {"pipeline", "cli", "demo", "nonprivate"}
 """what puts both sides together, without looking inside"""
+AUDIT = {name for name in MODULES if name.partition(".")[0] == "audit"}
+"""the attack works on the confidential side and draws noise, on synthetic votes that it makes up itself"""
 LEDGER = {"ledger.book", "ledger.file", "ledger.records"}
-SEEDED = {"simulate", "plan", "uncertainty", "laws"}
+SEEDED = {"simulate", "plan", "uncertainty", "laws", "audit.neighbours"}
 """where pseudo-random numbers are allowed, besides paper/; `laws` samples the public law of the noise, for planning"""
 
 
@@ -70,22 +72,22 @@ def test_only_the_confidential_side_reads_rows() -> None:
 
 def test_only_the_mechanisms_cross_the_line() -> None:
     """A Tally is seen by the mechanisms, and by the pipeline that hands it to them."""
-    assert _users_of("tally") <= CONFIDENTIAL | {"pipeline"}
+    assert _users_of("tally") <= CONFIDENTIAL | {"pipeline"} | AUDIT
 
 
 def test_only_mechanisms_draw_noise() -> None:
     """The noise package is the one place that draws; additive.py calibrates it, and the mechanisms add it."""
-    users = {name for name in _users_of("noise") if not name.startswith("noise")}
+    users = {name for name in _users_of("noise") if not name.startswith("noise")} - AUDIT
     assert users == {"additive", "perturbed"}
     adders = {name for name, path in MODULES.items() if re.search(r"noise\.add\(", path.read_text(encoding="utf-8"))}
-    assert adders == {"mechanism"}
+    assert adders - AUDIT == {"mechanism"}
 
 
 def test_only_the_noise_package_is_random() -> None:
     """OpenDP and interval arithmetic are used by the noise package and nobody else; a ledger draws its ids alone."""
     libraries = {name: {module.partition(".")[0] for module in found} for name, found in IMPORTS.items()}
     drawing = {"noise.lattice", "noise.exact", "noise.knorm"}
-    assert {name for name, found in libraries.items() if {"opendp", "flint"} & found} == drawing
+    assert {name for name, found in libraries.items() if {"opendp", "flint"} & found} - AUDIT == drawing
     assert {name for name, found in libraries.items() if "secrets" in found} <= drawing | LEDGER
 
 
@@ -116,3 +118,16 @@ def test_the_command_line_seeds_only_simulations() -> None:
     tree = ast.parse(MODULES["cli"].read_text(encoding="utf-8"))
     users = {f.name for f in tree.body if isinstance(f, ast.FunctionDef) and "default_rng" in ast.unparse(f)}
     assert users == {"simulate"}
+
+
+def test_the_audit_stays_on_its_side() -> None:
+    """Nothing that makes a release knows the audit, which makes up its votes and takes none from the caller."""
+    users = {name for name, found in IMPORTS.items() if any(module.startswith("quietrank.audit") for module in found)}
+    assert users <= AUDIT | {"cli"}
+    assert not any("votes" in argument.arg for argument in _arguments("audit.run", "audit"))
+
+
+def _arguments(module: str, function: str) -> list[ast.arg]:
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    (found,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    return [*found.args.args, *found.args.kwonlyargs]

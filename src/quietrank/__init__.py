@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from quietrank import estimators
+    from quietrank.audit.run import audit
     from quietrank.errors import QuietrankError
     from quietrank.grouped import GroupedRelease
     from quietrank.noisy import GroupedTally, NoisyTally
@@ -59,6 +60,7 @@ __all__ = [
     "Release",
     "Votes",
     "__version__",
+    "audit",
     "estimators",
     "fit",
     "noisy_tally",
@@ -72,8 +74,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "estimators":
-        return importlib.import_module("quietrank.estimators")
+    if name in ("audit", "estimators"):
+        return importlib.import_module(f"quietrank.{name}")  # audit, a package, can be called
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'quietrank' has no attribute {name!r}")

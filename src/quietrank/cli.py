@@ -20,6 +20,7 @@ import typer
 from rich.console import Console
 
 from quietrank import __version__
+from quietrank.audit.commands import audit
 from quietrank.errors import QuietrankError, ReleaseError
 from quietrank.ledger.commands import ledger_app, open_ledger
 from quietrank.paper.commands import paper_app
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")
+app.command()(audit)
 stderr = Console(stderr=True)
 
 

@@ -1,0 +1,19 @@
+"""What tests of the audit share."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank.additive import Calibrated
+from quietrank.audit import neighbours, run
+from quietrank.audit.cases import Case
+
+
+def statistics(case: Case) -> tuple[Calibrated, NDArray[np.int64], NDArray[np.int64]]:
+    """The noise of a case and the statistics of its worst neighbours, in steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run._statistics(case, neighbours.worst(case), Path(folder))
