@@ -20,7 +20,7 @@ from quietrank.items import Items
 from quietrank.mechanism import add_noise
 from quietrank.noisy import NoisyTally
 from quietrank.privacy import Privacy
-from quietrank.sensitivity import Statistic, vote_weight
+from quietrank.sensitivity import Bounded, Statistic, vote_weight
 from quietrank.tally import Tally
 from quietrank.votes import Votes, read_votes
 
@@ -86,6 +86,7 @@ def make_tally(wins: Sequence[int], losses: Sequence[int], privacy: Privacy) -> 
         losses=np.array(losses, dtype=np.int64) * 2 * weight,
         step=Fraction(1, 2 * weight),
         rows=sum(wins),
+        bounded=Bounded.by(privacy, None),
     )
 
 

@@ -32,7 +32,7 @@ from quietrank.items import Items
 from quietrank.mechanism import add_noise_to_groups, exact_values
 from quietrank.perturbed import make_plan, perturbed_mle_of_groups
 from quietrank.privacy import Design, Neighbours, Privacy, Unit
-from quietrank.sensitivity import Clip, Statistic
+from quietrank.sensitivity import Bounded, Clip, Statistic, half_vote
 from quietrank.tally import Tally, tally_groups, tally_pairs_of_groups, tally_votes
 from quietrank.votes import Votes, read_votes
 from tests.helpers import COLUMNS, ITEMS, PRIVACIES, privacy_id, write_csv
@@ -472,7 +472,8 @@ def test_no_groups_total_is_free(privacy: Privacy) -> None:
     """The number of votes of one group is exact under a public design alone."""
     for method in Method:
         calibrated = choose(THREE, privacy, method, MechanismName.LAPLACE, groups=True).noise
-        tally = Tally(THREE, np.zeros(3, np.int64), np.zeros(3, np.int64), Fraction(1, 2), 600)
+        zeros = np.zeros(3, np.int64)
+        tally = Tally(THREE, zeros, zeros, half_vote(privacy), 600, Bounded.by(calibrated.privacy, None))
         (noisy,) = add_noise_to_groups([tally], calibrated)
         assert noisy.public_total == (0.0 if privacy.design is Design.PUBLIC else None)
         assert (noisy.public_exposure is not None) == (privacy.design is Design.PUBLIC)

@@ -13,6 +13,7 @@ from quietrank.accounting import Charge
 from quietrank.additive import MechanismName, calibrate
 from quietrank.errors import PrivacyError
 from quietrank.estimators.methods import Method, statistic_for
+from quietrank.items import with_pairs
 from quietrank.mechanism import add_noise, exact_values
 from quietrank.noisy import NoisyTally
 from quietrank.privacy import Design, Privacy
@@ -168,3 +169,24 @@ def test_only_free_totals_are_exact(privacy: Privacy) -> None:
     totals = {add_laplace_noise(tally, privacy, statistic_for(Method.WIN_RATE, privacy)).total for _ in range(40)}
     assert (totals == {600.0}) == privacy.votes_are_public
     assert add_laplace_noise(tally, privacy, Statistic.WINS).total == (600.0 if privacy.votes_are_public else None)
+
+
+@pytest.mark.parametrize("mechanism", ADDITIVE)
+def test_votes_bounded_in_another_way_are_refused(mechanism: MechanismName) -> None:
+    """Noise for L = 1 on votes bounded at 50, or for clipped votes on votes that were not: nothing is drawn."""
+    promised = Privacy(1.0, "person", delta=1e-6, max_per_person=1, one_per_pair=True)
+    tally = make_tally([1, 2, 3], [2, 1, 3], promised.changed(max_per_person=50))
+    calibrated = calibrate(tally.items, promised, Statistic.NET_WINS, mechanism)
+    events: list[str] = []
+    with pytest.raises(AssertionError, match="not bounded"):
+        add_noise(tally, calibrated, ledger=Recorder(events))
+    assert events == []
+
+
+def test_a_zonotope_of_other_pairs_is_refused() -> None:
+    """A vote on a pair that the noise does not know of would come out exactly."""
+    tally = make_tally([1, 2, 3, 0], [2, 1, 0, 3], Privacy(1.0, "person", one_per_pair=True, max_per_person=1))
+    few = with_pairs(tally.items, [("item 0", "item 1")])
+    promise = Privacy(1.0, "person", one_per_pair=True, max_per_person=1)
+    with pytest.raises(PrivacyError, match="nothing was released"):
+        add_noise(tally, calibrate(few, promise, Statistic.NET_WINS, MechanismName.ZONOTOPE))

@@ -115,3 +115,11 @@ def test_one_release_is_one_debit(mechanism: str) -> None:
         with pytest.raises(PrivacyError):
             qr.rank(from_arrow([("p", "A1", "ç", "a")]), privacy, method="bradley-terry", gamma=gamma, ledger=purse)  # type: ignore[arg-type]
     assert purse.debits == 1
+
+
+def test_the_perturbed_mle_states_no_clip_and_no_delta() -> None:
+    """It clips nothing and is pure: the promise in the release is the one that is kept."""
+    privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=15, clip=0.01)
+    release = qr.rank(demo_votes(), privacy, mechanism="perturbed-mle", gamma=100.0)
+    assert (release.privacy.delta, release.privacy.clip) == (0, None)
+    assert "total weight of at most 15" in release.privacy.statement

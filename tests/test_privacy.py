@@ -83,7 +83,7 @@ def test_a_clip_needs_a_delta() -> None:
         Privacy(1, "person", clip=3.0)
 
 
-@pytest.mark.parametrize("clip", [0.0, -1.0, math.nan, math.inf, 2.0**21])
+@pytest.mark.parametrize("clip", [0.0, -1.0, math.nan, math.inf, 2.0**21, 5e-324])
 def test_a_meaningless_clip_is_refused(clip: float) -> None:
     """C must be positive and small enough for exact arithmetic."""
     with pytest.raises(PrivacyError, match="clip"):
@@ -123,3 +123,9 @@ def test_only_one_count_is_public_without_a_public_design() -> None:
         "comparison-outcome-public",
         "person-outcome-public",
     }
+
+
+def test_a_clip_under_a_public_design_is_stated_as_it_acts() -> None:
+    """There the clip is on half the exposures, and answers move the counts by up to twice as much."""
+    privacy = Privacy(1, "person", delta=1e-6, clip=3.0, neighbours="outcome", design="public")
+    assert "whose answers move the counts by a Euclidean distance of at most 6" in privacy.statement

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank.bounding import SCRAMBLE
+from quietrank.calibration import Calibration, noise_scale
 from quietrank.errors import VotesError
+from quietrank.estimators.links import LOGISTIC
 from quietrank.privacy import Privacy
+from quietrank.sensitivity import Statistic, sensitivity, squared_l2
 from quietrank.tally import PairTally, tally_pairs, tally_votes
 from tests.helpers import ITEMS, Vote, from_arrow, vote_lists
 
@@ -86,7 +89,7 @@ def test_a_person_is_at_most_the_limit_and_decides_for_nobody_else(votes: list[V
 
 
 def test_one_vote_more_moves_what_counts_by_two_votes_at_most() -> None:
-    """Why the promise is about votes that count: a further vote of a person with L of them takes another's place."""
+    """Why noise is calibrated for a vote replaced: a further vote of a person with L of them takes another's place."""
     limit, rng = 1, random.Random(1)
     furthest = Fraction(0)
     for _ in range(8):
@@ -94,7 +97,20 @@ def test_one_vote_more_moves_what_counts_by_two_votes_at_most() -> None:
         more: Vote = ("p", *_pair(rng), rng.choice("ab"))
         before, after = (tally_votes(from_arrow(rows), _limited(limit)) for rows in (votes, [*votes, more]))
         furthest = max(furthest, abs(after.net_wins - before.net_wins).sum() * before.step)
-    assert 1 < furthest <= 2
+    assert 1 < furthest <= 2 == sensitivity(_limited(limit), Statistic.NET_WINS).l1
+
+
+@pytest.mark.parametrize("statistic", [Statistic.NET_WINS, Statistic.WINS, Statistic.WINS_AND_LOSSES])
+def test_noise_covers_a_vote_that_displaces_another(statistic: Statistic) -> None:
+    """Calibrated as for a vote replaced, with every kind of noise; one vote more would need half of it."""
+    capped, free = _limited(3), _limited(3).changed(max_per_person=None)
+    assert sensitivity(capped, statistic).l1 == sensitivity(free.changed(neighbours="replace"), statistic).l1
+    assert sensitivity(capped, statistic).l1 == 2 * sensitivity(free, statistic).l1
+    replaced = squared_l2(free.changed(neighbours="replace"), statistic, Fraction(1))
+    assert squared_l2(capped, statistic, Fraction(1)) == replaced > squared_l2(free, statistic, Fraction(1))
+    assert noise_scale(capped, 1.0, 20.0, Calibration.TIGHT, LOGISTIC) == noise_scale(
+        free.changed(neighbours="replace"), 1.0, 20.0, Calibration.TIGHT, LOGISTIC
+    )
 
 
 def _pair(rng: random.Random) -> tuple[str, str]:
@@ -127,7 +143,7 @@ def test_votes_of_nobody_are_flawed_and_a_person_column_is_needed() -> None:
 
 
 def test_the_statement_says_what_counts() -> None:
-    """The promise is about one of the votes that count, and says how many that is."""
-    assert "had any one vote of those that count (at most 4 of each person) been added" in _limited(4).statement
+    """The promise is about any vote, and says how many count."""
+    assert "had any one vote (of which at most 4 of each person count) been added" in _limited(4).statement
     unlimited = Privacy(1, "comparison", neighbours="add-remove")
     assert "had any one vote been added or left out" in unlimited.statement

@@ -175,13 +175,13 @@ def _zonotope(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
 def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool) -> Calibrated:
     if privacy.delta == 0:
         raise PrivacyError("the Gaussian mechanism needs delta > 0 (--delta 1e-6); give one, or use mechanism=laplace")
-    clip = None
+    reach, clip = squared_l2(privacy, statistic, Fraction(1)), None
     if privacy.unit is Unit.PERSON:
         privacy = privacy.changed(clip=privacy.clip or default_clip(items, privacy, statistic))
         clip = Clip.of(privacy, statistic, privacy.clip or 0.0)
     share = EXPOSURE_SHARE if statistic is Statistic.NET_WINS_AND_EXPOSURES else Fraction(1)
     step = half_vote(privacy) * share
-    squared = squared_l2(privacy, statistic, _norm_squared(privacy, statistic, clip)) / step**2
+    squared = reach * _norm_squared(privacy, statistic, clip) / step**2
     rho = rho_for(as_written(privacy.epsilon), as_written(privacy.delta))
     scale = noise.gaussian_scale(squared, rho)
     sigma = scale * float(step)
@@ -234,8 +234,7 @@ def require_kept(items: Items, calibrated: Calibrated) -> None:
     if isinstance(drawn, noise.GaussianNoise):
         kept = _gaussian_kept(calibrated, drawn)
     elif isinstance(drawn, noise.KNormNoise) and isinstance(drawn.body, noise.Zonotope):
-        reach = gauge(privacy, calibrated.statistic, groups=calibrated.groups)
-        kept = reach / (drawn.body.unit * calibrated.step) <= Fraction(epsilon)
+        kept = _zonotope_kept(items, calibrated, drawn.body)
     else:
         reach = _l1_reach(items, privacy, calibrated.statistic, calibrated.groups).l1
         steps = _steps(reach, calibrated.step)
@@ -245,6 +244,18 @@ def require_kept(items: Items, calibrated: Calibrated) -> None:
             f"the {calibrated.mechanism} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; "
             "nothing was released"
         )
+
+
+def _zonotope_kept(items: Items, calibrated: Calibrated, body: noise.Zonotope) -> bool:
+    """Whether K is the body of these items' askable pairs, and large enough."""
+    statistic, limit = calibrated.statistic, calibrated.privacy.limit
+    joint, total = statistic is Statistic.WINS_AND_LOSSES, statistic is Statistic.NET_WINS_AND_TOTAL
+    if body.graph != (double_cover(items.graph) if joint else items.graph):
+        return False
+    if (body.extra is not None) != total or (body.extra is not None and body.extra < 2 * limit):
+        return False
+    reach = gauge(calibrated.privacy, statistic, groups=calibrated.groups)
+    return reach / (body.unit * calibrated.step) <= Fraction(as_written(calibrated.privacy.epsilon))
 
 
 def _laplace_scales(drawn: noise.Noise) -> list[float]:

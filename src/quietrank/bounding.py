@@ -77,7 +77,8 @@ def _first_few(rows: ir.Table, items: Items, most: int) -> ir.Table:
     # y as seen from the pair's first item, or from its second.
     turned = (paired.index_a == paired.low) == (scrambled % 2 == 0)
     said: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int8")
-    keys = [scrambled, paired.low, paired.high, ibis.ifelse(turned, said, 2 - said)]
+    # The last key parts rows that say the same with the items turned round: the query may be run more than once.
+    keys = [scrambled, paired.low, paired.high, ibis.ifelse(turned, said, 2 - said), paired.index_a]
     if "group" in rows.columns:
         keys.append(paired.group)
     place = ibis.row_number().over(group_by=paired.person, order_by=keys)
@@ -208,8 +209,8 @@ def _share(limit: int, number: ir.Value) -> ir.Value:
 
 
 def _quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
-    # Integer division here is FLOOR(a / b) in double precision, which is exact below 2^53; L·2^20 is (privacy.py).
-    return (dividend // divisor).cast("int64")
+    # ⌊a / b⌋ in double precision is exact below 2^53, as L·2^20 is (privacy.py). Not all engines divide integers so.
+    return (dividend.cast("float64") / divisor.cast("float64")).floor().cast("int64")
 
 
 def _paired(rows: ir.Table, items: Items, *more: str) -> ir.Table:

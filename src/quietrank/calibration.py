@@ -72,7 +72,7 @@ def privacy_loss(scale: float, gamma: float, privacy: Privacy, link: Link) -> fl
         # F'/(F(1−F)) ≤ κ1 gives ψ ≤ κ1(1 − F) ≤ κ1; nothing links ψ to the curvature, so each is at its worst.
         worst = link.kappa1
         added = 2 * worst / scale + _determinant(link.kappa2, gamma, logarithm)
-    removed = 2 * worst / scale if privacy.neighbours is Neighbours.REPLACE else 0.0
+    removed = 2 * worst / scale if privacy.counted_as is Neighbours.REPLACE else 0.0
     return privacy.limit * (added + removed) * SAFETY
 
 
@@ -140,7 +140,7 @@ def _ridge_for_noise(privacy: Privacy, epsilon: float, link: Link, per_item: flo
 
     A = (comparisons per item)/4 is the curvature of the likelihood at θ = 0, and λ the gradient's share alone.
     """
-    moves = 2 if privacy.neighbours is Neighbours.REPLACE else 1
+    moves = 2 if privacy.counted_as is Neighbours.REPLACE else 1
     scale = 2 * moves * privacy.limit * link.kappa1 / epsilon
     return 2 * scale**2 / (per_item / 4 * TYPICAL_SPREAD**2)
 

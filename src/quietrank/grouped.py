@@ -26,6 +26,10 @@ class GroupedRelease:
     releases: tuple[tuple[str, Release], ...]
     """each group with its release, in the order in which the groups were declared"""
 
+    def __post_init__(self) -> None:
+        if len({(release.privacy, release.ledger_entry) for _, release in self.releases}) != 1:
+            raise ReleaseError("the groups do not have one promise and one payment; rank them together")
+
     def __getitem__(self, group: str) -> Release:
         return dict(self.releases)[group]
 
@@ -47,11 +51,12 @@ class GroupedRelease:
     @property
     def statement(self) -> str:
         """The promise in plain sentences."""
-        if self.privacy.neighbours is Neighbours.OUTCOME:
-            more = f"Which {self.by} each {self.privacy.unit} belongs to is treated as public."
-        else:
-            more = f"Which {self.by} a {self.privacy.unit} belongs to is protected as well."
-        return f"{self.privacy.statement} This holds for the rankings of all groups together. {more}"
+        more = {
+            Neighbours.REPLACE: f" Which {self.by} a {self.privacy.unit} belongs to is protected as well.",
+            Neighbours.ADD_REMOVE: "",
+            Neighbours.OUTCOME: f" Which {self.by} each {self.privacy.unit} belongs to is treated as public.",
+        }[self.privacy.neighbours]
+        return f"{self.privacy.statement} This holds for the rankings of all groups together.{more}"
 
     def top(self, k: int) -> GroupedRelease:
         """The first k items of each group; they are public already, so it costs nothing."""

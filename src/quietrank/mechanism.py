@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from quietrank.accounting import Charge, Ledger
 from quietrank.additive import Calibrated, require_kept
-from quietrank.items import Items
 from quietrank.noisy import Floats, NoisyTally, PublicPairs
 from quietrank.privacy import Design, Privacy
-from quietrank.sensitivity import Statistic
+from quietrank.sensitivity import Bounded, Statistic
 from quietrank.tally import PairTally, Tally
 
 
@@ -29,7 +28,7 @@ def add_noise(
     """
     if calibrated.groups:
         raise AssertionError("this noise is for votes split by group: use add_noise_to_groups")
-    entry = _pay(tally.items, calibrated, ledger, "")
+    entry = _pay([tally], calibrated, ledger, "")
     return _with_noise(tally, calibrated, entry, rows_skipped)
 
 
@@ -47,13 +46,18 @@ def add_noise_to_groups(
     """
     if not calibrated.groups:
         raise AssertionError("this noise was not calibrated for votes split by group")
-    entry = _pay(tallies[0].items, calibrated, ledger, f", {len(tallies)} groups")
+    entry = _pay(tallies, calibrated, ledger, f", {len(tallies)} groups")
     return [_with_noise(tally, calibrated, entry, rows_skipped) for tally in tallies]
 
 
-def _pay(items: Items, calibrated: Calibrated, ledger: Ledger | None, groups: str) -> str | None:
+def _pay(
+    tallies: Sequence[Tally | PairTally], calibrated: Calibrated, ledger: Ledger | None, groups: str
+) -> str | None:
     """Check that the promise is kept and debit the ledger; only then may noise be drawn."""
-    require_kept(items, calibrated)
+    for tally in tallies:
+        require_kept(tally.items, calibrated)
+        if tally.bounded != Bounded.by(calibrated.privacy, calibrated.clip):
+            raise AssertionError("these votes were not bounded in the way this noise was calibrated for")
     if ledger is None:
         return None
     what = f"{calibrated.mechanism} noise on {calibrated.statistic}{groups}"

@@ -26,6 +26,7 @@ from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link, check_
 from quietrank.estimators.pairs import FloatArray
 from quietrank.items import Items
 from quietrank.privacy import Privacy
+from quietrank.sensitivity import Bounded
 from quietrank.tally import PairTally
 from quietrank.words import parse
 
@@ -107,6 +108,7 @@ def perturbed_mle(
     `per_item`, the expected comparisons per item, is declared when γ is not and the number of votes is no public
     fact. `releases_per_unit` is 2 when the votes are split by group and a unit may change its group.
     """
+    privacy = _as_kept([tally], privacy)
     gamma = _chosen_gamma(tally, privacy, gamma, per_item, calibration, link, releases_per_unit)
     plan = make_plan(len(tally.items), privacy, gamma, calibration, link, releases_per_unit)
     entry = None
@@ -130,6 +132,7 @@ def perturbed_mle_of_groups(
 
     `per_item` are the comparisons per item expected in one group; no group's number of votes is public.
     """
+    privacy = _as_kept(tallies, privacy)
     gamma = _chosen_gamma(tallies[0], privacy, gamma, per_item, calibration, link, 2)
     plan = make_plan(len(tallies[0].items), privacy, gamma, calibration, link, 2)
     entry = None
@@ -137,6 +140,14 @@ def perturbed_mle_of_groups(
         what = f"perturbed-mle, {len(tallies)} groups"
         entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), what))
     return [_drawn(tally, privacy, plan, entry, rows_skipped) for tally in tallies]
+
+
+def _as_kept(tallies: Sequence[PairTally], privacy: Privacy) -> Privacy:
+    """The promise that this mechanism keeps: δ = 0, nothing clipped; and the votes must have been bounded for it."""
+    kept = privacy.changed(delta=0.0, clip=None)
+    if any(tally.bounded not in (None, Bounded.by(kept, None)) for tally in tallies):
+        raise AssertionError("these votes were not bounded in the way this promise needs")
+    return kept
 
 
 def _drawn(

@@ -15,6 +15,9 @@ MAX_PER_PERSON = 2**32
 LARGEST_CLIP = 2.0**20
 """The largest clipping bound C: its square in steps of 2^-20 must fit a 38-digit decimal, with room to spare."""
 
+SMALLEST_CLIP = 2.0**-20
+"""The smallest: a weight has no smaller unit."""
+
 LARGEST_DELTA = 0.01
 """With a larger δ a mechanism could publish one person in a hundred and keep its promise."""
 
@@ -134,6 +137,15 @@ class Privacy:
         """Whether what counts depends on whose a vote is, so that every vote must name its person."""
         return self.unit is Unit.PERSON or self.max_per_person is not None
 
+    @property
+    def counted_as(self) -> Neighbours:
+        """How the votes that count differ between neighbours.
+
+        Where only some votes of each person count, one vote more can displace one that counted: one in, one out.
+        """
+        displaced = self.unit is Unit.COMPARISON and self.max_per_person is not None
+        return Neighbours.REPLACE if displaced else self.neighbours
+
     def changed(self, **values: object) -> Privacy:
         """The same promise but for these values."""
         return Privacy(**(asdict(self) | values))
@@ -169,13 +181,15 @@ class Privacy:
 
     def _weight(self) -> str:
         """How a person's votes are bounded, in brackets."""
+        if self.clip is not None and self.neighbours is Neighbours.OUTCOME:
+            return f" (whose answers move the counts by a Euclidean distance of at most {plain_number(2 * self.clip)})"
         if self.clip is not None:
             return f" (whose votes move the counts by a Euclidean distance of at most {plain_number(self.clip)})"
         if self.max_per_person is not None and self.unit is Unit.PERSON:
             each = ", one answer per pair" if self.one_per_pair else ""
             return f" (counted with a total weight of at most {self.limit}{each})"
         if self.max_per_person is not None:
-            return f" of those that count (at most {self.max_per_person} of each person)"
+            return f" (of which at most {self.max_per_person} of each person count)"
         return " (one answer per pair)" if self.one_per_pair else ""
 
 
@@ -232,8 +246,8 @@ def _checked_delta(delta: float) -> float:
 def _checked_clip(clip: float | None) -> float | None:
     if clip is None:
         return None
-    if not (isinstance(clip, int | float) and 0 < clip <= LARGEST_CLIP) or isinstance(clip, bool):
-        raise PrivacyError(f"clip must be a number > 0 and at most 2^20, such as 5; got clip={clip!r}")
+    if not (isinstance(clip, int | float) and SMALLEST_CLIP <= clip <= LARGEST_CLIP):
+        raise PrivacyError(f"clip must be a number from 2^-20 to 2^20, such as 5; got clip={clip!r}")
     return float(clip)
 
 

@@ -102,8 +102,8 @@ def sensitivity(
     _require_secret(privacy, statistic)
     if statistic is Statistic.NET_WINS_AND_EXPOSURES:
         raise PrivacyError(f"{statistic} is for Gaussian noise; with other noise release wins-and-losses")
-    l1, derivation = table[statistic, privacy.neighbours]
-    if groups and privacy.neighbours is Neighbours.REPLACE:
+    l1, derivation = table[statistic, privacy.counted_as]
+    if groups and privacy.counted_as is Neighbours.REPLACE:
         moved, why = table[statistic, Neighbours.ADD_REMOVE]
         l1, derivation = max((l1, derivation), (2 * moved, f"out of one group and into another, each {why}"))
     return Sensitivity(l1=Fraction(l1), step=half_vote(privacy) * share, derivation=derivation)
@@ -176,6 +176,21 @@ class Clip:
         return cls(Fraction(norm), statistic, by_design)
 
 
+@dataclass(frozen=True)
+class Bounded:
+    """How one unit's votes were bounded when they were counted; noise is calibrated for this and for nothing else."""
+
+    unit: Unit
+    max_per_person: int | None
+    one_per_pair: bool
+    clip: Clip | None
+
+    @classmethod
+    def by(cls, privacy: Privacy, clip: Clip | None) -> Bounded:
+        """What bounding.py does under this promise: a clip takes the place of L."""
+        return cls(privacy.unit, None if clip else privacy.max_per_person, privacy.one_per_pair, clip)
+
+
 def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Fraction:
     """The square of the L2 sensitivity of the clipped statistic, in votes²; `square` is C², the most of ‖x‖₂².
 
@@ -186,12 +201,12 @@ def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Frac
     _require_secret(privacy, statistic)
     if statistic is Statistic.NET_WINS_AND_TOTAL:
         raise PrivacyError(f"{statistic} is for other noise; with Gaussian noise release net-wins-and-exposures")
-    if privacy.neighbours is Neighbours.ADD_REMOVE:
+    if privacy.counted_as is Neighbours.ADD_REMOVE:
         return square
     if statistic is Statistic.NET_WINS_AND_EXPOSURES:
         return 4 * square / (1 + 4 * EXPOSURE_SHARE**2)
     not_negative = statistic in (Statistic.WINS, Statistic.WINS_AND_LOSSES)
-    return (2 if not_negative and privacy.neighbours is Neighbours.REPLACE else 4) * square
+    return (2 if not_negative and privacy.counted_as is Neighbours.REPLACE else 4) * square
 
 
 def norm_of_one_vote(privacy: Privacy, statistic: Statistic) -> Fraction:

@@ -23,7 +23,7 @@ from quietrank.errors import VotesError
 from quietrank.estimators.pairs import Pairs
 from quietrank.items import Items
 from quietrank.privacy import Neighbours, Privacy
-from quietrank.sensitivity import Clip, half_vote
+from quietrank.sensitivity import Bounded, Clip, half_vote
 from quietrank.votes import Votes, collect
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Tally(Confidential):
     """one step, in votes: half of the smallest weight"""
     rows: int
     """how many rows there were before any was dropped"""
+    bounded: Bounded | None = None
+    """how each unit's votes were bounded; None for counts that no release may be made of"""
 
     @property
     def net_wins(self) -> Integers:
@@ -85,6 +87,7 @@ class PairTally(Confidential):
     wins_j: Integers
     step: Fraction
     rows: int
+    bounded: Bounded | None = None
 
     def in_votes(self) -> Pairs:
         """The same as floating-point votes, for the solver."""
@@ -99,21 +102,21 @@ class PairTally(Confidential):
         for side, won, lost in ((self.i, self.wins_i, self.wins_j), (self.j, self.wins_j, self.wins_i)):
             np.add.at(wins, side, won)
             np.add.at(losses, side, lost)
-        return Tally(self.items, wins, losses, self.step, self.rows)
+        return Tally(self.items, wins, losses, self.step, self.rows, self.bounded)
 
 
 def tally_votes(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> Tally:
     """Count the votes by item, each person bounded, after checking every row."""
     counted = _count(votes, privacy, clip, _item_sums)
     rows = _rows(votes, privacy, int(counted["rows"].sum()) // 2)
-    return _by_item(votes.items, privacy, counted, rows)
+    return _by_item(votes.items, privacy, clip, counted, rows)
 
 
 def tally_pairs(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> PairTally:
     """Count the votes by pair, each person bounded, after checking every row."""
     counted = _count(votes, privacy, clip, _pair_sums)
     rows = _rows(votes, privacy, int(counted["rows"].sum()))
-    return _by_pair(votes.items, privacy, counted, rows)
+    return _by_pair(votes.items, privacy, clip, counted, rows)
 
 
 def tally_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[Tally]:
@@ -123,14 +126,14 @@ def tally_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> li
     """
     counted = _count(votes, privacy, clip, _item_sums)
     _rows(votes, privacy, int(counted["rows"].sum()) // 2)
-    return [_by_item(votes.items, privacy, part, int(part["rows"].sum()) // 2) for part in _parts(votes, counted)]
+    return [_by_item(votes.items, privacy, clip, part, int(part["rows"].sum()) // 2) for part in _parts(votes, counted)]
 
 
 def tally_pairs_of_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[PairTally]:
     """Count the votes by group and pair, in the order of the declared groups; empty groups too."""
     counted = _count(votes, privacy, clip, _pair_sums)
     _rows(votes, privacy, int(counted["rows"].sum()))
-    return [_by_pair(votes.items, privacy, part, int(part["rows"].sum())) for part in _parts(votes, counted)]
+    return [_by_pair(votes.items, privacy, clip, part, int(part["rows"].sum())) for part in _parts(votes, counted)]
 
 
 def _parts(votes: Votes, counted: dict[str, Integers]) -> list[dict[str, Integers]]:
@@ -141,21 +144,24 @@ def _parts(votes: Votes, counted: dict[str, Integers]) -> list[dict[str, Integer
     return [{name: column[member] for name, column in counted.items()} for member in members]
 
 
-def _by_item(items: Items, privacy: Privacy, counted: dict[str, Integers], rows: int) -> Tally:
+def _by_item(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> Tally:
     wins, losses = np.zeros((2, len(items)), dtype=np.int64)
     np.add.at(wins, counted["index"], counted["wins"])
     np.add.at(losses, counted["index"], counted["losses"])
-    return Tally(items, wins, losses, half_vote(privacy), rows)
+    if wins.sum() != losses.sum():
+        # Every vote is a win and a loss: the engine gave its two sides different weights.
+        raise VotesError("the engine did not count all votes twice alike; give the votes as a file or a data frame")
+    return Tally(items, wins, losses, half_vote(privacy), rows, Bounded.by(privacy, clip))
 
 
-def _by_pair(items: Items, privacy: Privacy, counted: dict[str, Integers], rows: int) -> PairTally:
+def _by_pair(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> PairTally:
     a, b = counted["index_a"], counted["index_b"]
     keys, place = np.unique(np.minimum(a, b) * len(items) + np.maximum(a, b), return_inverse=True)
     wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
     np.add.at(wins_i, place, np.where(a < b, counted["wins"], counted["losses"]))
     np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
     i, j = np.divmod(keys, len(items))
-    return PairTally(items, i, j, wins_i, wins_j, half_vote(privacy), rows)
+    return PairTally(items, i, j, wins_i, wins_j, half_vote(privacy), rows, Bounded.by(privacy, clip))
 
 
 def _count(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank import __version__
+from quietrank.additive import MechanismName, calibrate
 from quietrank.errors import QuietrankError, ReleaseError
 from quietrank.graphs import double_cover
 from quietrank.items import Items
@@ -84,15 +85,29 @@ def from_dict(values: Mapping[str, Any]) -> NoisyTally | GroupedTally:
             "--save-tally"
         )
     try:
-        return _tally(values) if kind == FORMAT else _grouped(values)
+        found = _tally(values) if kind == FORMAT else _grouped(values)
+        for one in [found] if isinstance(found, NoisyTally) else [one for _, one in found.tallies]:
+            _require_promise(one, groups=isinstance(found, GroupedTally))
+        return found
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, QuietrankError) as error:
         raise ReleaseError(f"this noisy tally is damaged ({error}); use an undamaged copy") from None
+
+
+def _require_promise(tally: NoisyTally, *, groups: bool) -> None:
+    """The noise that is described must be the one that this promise takes: nobody may edit the promise alone."""
+    mechanism = MechanismName(tally.mechanism)
+    made = calibrate(tally.items, tally.privacy, tally.statistic, mechanism, groups=groups)
+    described = (tally.privacy, tally.step, tally.share, tally.law, dict(tally.figures))
+    _require(
+        described == (made.privacy, made.step, made.share, made.law, dict(made.figures)),
+        "its noise is not the one that its promise takes",
+    )
 
 
 def _grouped(values: Mapping[str, Any]) -> GroupedTally:
     tallies = tuple((group, _tally(one)) for group, one in values["groups"].items())
     _require(bool(tallies) and isinstance(values["by"], str), "it has no groups")
-    _require(len({one.items for _, one in tallies}) == 1, "the groups have different items")
+    _require(len({(one.items, one.ledger_entry) for _, one in tallies}) == 1, "the groups were not made together")
     return GroupedTally(values["by"], tallies)
 
 

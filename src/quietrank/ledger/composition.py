@@ -70,10 +70,8 @@ def _group_delta(epsilon: float, delta: float, k: int) -> Fraction:
 
 def units_apart(release: Privacy, unit: Unit, neighbours: Neighbours) -> int:
     """k: how many neighbouring steps of the release lead from one neighbour of the ledger to the other."""
-    # A further vote of a person who has L already takes another's place among those that count: one in, one out.
-    cut = 2 if release.unit is Unit.COMPARISON and release.max_per_person is not None else 1
     if release.unit is unit and release.neighbours is neighbours:
-        return cut
+        return 1
     theirs = f"a release for unit={release.unit} with neighbours={release.neighbours}"
     ours = f"a ledger for unit={unit} with neighbours={neighbours}"
     if Neighbours.OUTCOME in (release.neighbours, neighbours):
@@ -87,7 +85,7 @@ def units_apart(release: Privacy, unit: Unit, neighbours: Neighbours) -> int:
             "number it may publish; make it with neighbours=add-remove"
         )
     if release.unit is unit:
-        return 2 * cut  # replacing is removing and adding
+        return 2  # replacing is removing and adding
     if unit is Unit.COMPARISON:
         raise PrivacyError(
             f"{theirs} cannot be paid from {ours}: one vote that is replaced can change the votes of two people, and "
