@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import quietrank as qr
 from quietrank import check
 from quietrank.additive import for_items
 from quietrank.errors import VotesError
@@ -97,3 +98,12 @@ def test_a_pair_off_the_list_is_a_flaw() -> None:
         kept = tally_votes(from_arrow(listed, pairs=pairs), bounded)
         assert (skipped.wins == kept.wins).all()
         assert (skipped.losses == kept.losses).all()
+
+
+def test_a_list_of_pairs_must_cover_the_items() -> None:
+    """An item on no pair could not be ranked; parts that never meet are told apart in the release."""
+    with pytest.raises(VotesError, match="on no askable pair"):
+        with_pairs(declare(ITEMS), [("A1", "ç")])
+    apart = from_arrow([("p1", "A1", "ç", "a")], pairs=[("A1", "ç"), ("b c", "Ω")])
+    release = qr.rank(apart, Privacy(1, "person", one_per_pair=True, neighbours="add-remove"))
+    assert any("2 separate parts" in assumption for assumption in release.assumptions)

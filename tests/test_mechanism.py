@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from quietrank.items import with_pairs
 from quietrank.mechanism import add_noise, exact_values
 from quietrank.noisy import NoisyTally
 from quietrank.privacy import Design, Privacy
-from quietrank.sensitivity import Statistic, half_vote
+from quietrank.sensitivity import Bounded, Statistic, half_vote
 from tests.helpers import PRIVACIES, add_laplace_noise, make_tally, privacy_id, silence
 
 ITEMS, DRAWS = 60, 70
@@ -125,6 +126,7 @@ def test_the_ledger_is_debited_before_noise_is_drawn(
         monkeypatch.setattr(kind, "add", drawn)
     tally = make_tally([1, 2], [2, 1], privacy)
     calibrated = calibrate(tally.items, privacy, Statistic.NET_WINS, mechanism)
+    tally = replace(tally, bounded=Bounded.by(calibrated.privacy, calibrated.clip))
     if refuse:
         with pytest.raises(PrivacyError, match="spent"):
             add_noise(tally, calibrated, ledger=Recorder(events, refuse))
@@ -186,7 +188,7 @@ def test_votes_bounded_in_another_way_are_refused(mechanism: MechanismName) -> N
 def test_a_zonotope_of_other_pairs_is_refused() -> None:
     """A vote on a pair that the noise does not know of would come out exactly."""
     tally = make_tally([1, 2, 3, 0], [2, 1, 0, 3], Privacy(1.0, "person", one_per_pair=True, max_per_person=1))
-    few = with_pairs(tally.items, [("item 0", "item 1")])
+    few = with_pairs(tally.items, [("item 0", "item 1"), ("item 2", "item 3")])
     promise = Privacy(1.0, "person", one_per_pair=True, max_per_person=1)
     with pytest.raises(PrivacyError, match="nothing was released"):
         add_noise(tally, calibrate(few, promise, Statistic.NET_WINS, MechanismName.ZONOTOPE))

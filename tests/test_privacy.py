@@ -73,7 +73,7 @@ def test_options_that_cannot_be_meant_are_refused(extra: dict[str, Any]) -> None
 def test_a_person_is_bounded_in_one_of_three_ways(bound: dict[str, Any]) -> None:
     """Total weight, one answer per pair, or a clipped vector; the promise says which."""
     privacy = Privacy(1, "person", **bound)
-    assert any(word in privacy.statement for word in ("at most 3)", "one answer per pair", "at most 2.5)"))
+    assert any(word in privacy.statement for word in ("at most 3)", "one answer per pair", "at most 2.5 in"))
     assert privacy.changed(epsilon=2.0).epsilon == 2
 
 
@@ -128,4 +128,4 @@ def test_only_one_count_is_public_without_a_public_design() -> None:
 def test_a_clip_under_a_public_design_is_stated_as_it_acts() -> None:
     """There the clip is on half the exposures, and answers move the counts by up to twice as much."""
     privacy = Privacy(1, "person", delta=1e-6, clip=3.0, neighbours="outcome", design="public")
-    assert "whose answers move the counts by a Euclidean distance of at most 6" in privacy.statement
+    assert "answers move the counts by at most 6 in Euclidean length" in privacy.statement

@@ -40,6 +40,9 @@ MOST_SUM_ZERO = 24
 At n entries its standard deviation is √((2n − 1)(n − 1)/(n(n + 1))) scales instead of the √(2(1 − 1/n)) that centred
 independent noise has: 16 % less at n = 4, 7 % at 10, 3 % at 24. docs/proofs/zonotope.md has the table."""
 
+MOST_ZONOTOPE_PAIRS = 20_000
+"""A draw takes about 25 ms and 0.6 GB at this many pairs (all of 200 items), and both grow with their square."""
+
 TYPICAL_RATE_VARIANCE = 0.018
 """The variance of win rates among items of typical spread (scores with a standard deviation of 0.6)."""
 
@@ -148,6 +151,11 @@ def _steps(votes: Fraction, step: Fraction) -> int:
 
 
 def _zonotope(items: Items, privacy: Privacy, statistic: Statistic, groups: bool) -> Calibrated:
+    if items.askable > MOST_ZONOTOPE_PAIRS:
+        raise PrivacyError(
+            f"the zonotope mechanism takes too long for {items.askable} pairs (at most {MOST_ZONOTOPE_PAIRS}); use "
+            "--mechanism laplace with --max-per-person, or --mechanism gaussian with --delta"
+        )
     privacy = privacy.changed(delta=0.0, clip=None)
     reach = gauge(privacy, statistic, groups=groups)
     joint = statistic is Statistic.WINS_AND_LOSSES

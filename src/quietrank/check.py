@@ -287,7 +287,9 @@ def _example(row: dict[str, Any]) -> str:
     outcome = f", outcome {row['said']!r}" if "said" in row else ""
     person = f", person {row['person']!r}" if "person" in row else ""
     group = f", group {row['group']!r}" if "group" in row else ""
-    return f"{where}{row['a']!r} against {row['b']!r}{outcome}{person}{group} ({row['flaw']})"
+    unknown = [row[side] for side in ("a", "b") if row[f"index_{side}"] is None]
+    named = f" {unknown[0]!r}" if row["flaw"] == "undeclared item" and unknown else ""
+    return f"{where}{row['a']!r} against {row['b']!r}{outcome}{person}{group} ({row['flaw']}{named})"
 
 
 def _row(votes: Votes, query: ir.Table) -> dict[str, Any]:

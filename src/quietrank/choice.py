@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quietrank.additive import Calibrated, MechanismName, calibrate
+from quietrank.additive import MOST_ZONOTOPE_PAIRS, Calibrated, MechanismName, calibrate
 from quietrank.errors import PrivacyError
 from quietrank.estimators.methods import Method, statistic_for
 from quietrank.items import Items
@@ -18,9 +18,6 @@ from quietrank.sensitivity import Statistic, total_is_free
 
 KEPT_BY_CLIPPING = 0.9
 """Clipping at the typical norm scales about half of all people down, by 10 % on average and often less."""
-
-MOST_ZONOTOPE_EDGES = 20_000
-"""A zonotope draw takes about 25 ms at this many pairs (200 items), and grows with their square."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ def candidates(items: Items, privacy: Privacy, method: Method) -> list[Mechanism
     found = []
     if privacy.unit is Unit.COMPARISON or privacy.max_per_person is not None:
         found.append(MechanismName.LAPLACE)
-    if privacy.one_per_pair and method is not Method.WINS and items.askable <= MOST_ZONOTOPE_EDGES:
+    if privacy.one_per_pair and method is not Method.WINS and items.askable <= MOST_ZONOTOPE_PAIRS:
         found.append(MechanismName.ZONOTOPE)
     if privacy.delta > 0:
         found.append(MechanismName.GAUSSIAN)

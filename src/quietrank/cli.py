@@ -248,6 +248,9 @@ def rank(
     if save_tally is not None:
         release = _saved(tally, save_tally, method, ridge, format)
     _print_release(release, format)  # first: what was paid for must not be lost when the file cannot be written
+    if budget is not None:
+        left = f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}"
+        stderr.print(f"Paid from {ledger}, entry {release.ledger_entry}; {left}.", highlight=False, markup=False)
     if out is not None:
         release.to_json(out)
 
@@ -513,6 +516,7 @@ def main() -> None:
         # The engine reports an interrupted query as a RuntimeError.
         if isinstance(error, RuntimeError) and "interrupt" not in str(error).lower():
             raise
+        _complain(QuietrankError("interrupted; whether a ledger was debited before, `quietrank ledger show` tells"))
         sys.exit(130)
 
 

@@ -49,6 +49,11 @@ class GroupedRelease:
         return self.releases[0][1].privacy
 
     @property
+    def ledger_entry(self) -> str | None:
+        """The ledger's entry that paid for all groups."""
+        return self.releases[0][1].ledger_entry
+
+    @property
     def statement(self) -> str:
         """The promise in plain sentences."""
         more = {

@@ -115,12 +115,18 @@ def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:
     for first, second in pairs:
         unknown = [str(name) for name in (first, second) if str(name) not in place]
         if unknown:
-            raise VotesError(f"the pair {first!r}, {second!r} has an item that is not declared: {unknown[0]!r}")
+            raise VotesError(
+                f"the list of pairs has {first!r}, {second!r}, but {unknown[0]!r} is not declared; add it to --items, "
+                "or take the pair out (the list has no header)"
+            )
         if str(first) == str(second):
             raise VotesError(f"the list of pairs has {first!r} against itself; take it out")
         found.append((place[str(first)], place[str(second)]))
     if not found:
         raise VotesError("the list of askable pairs is empty; give one pair per line, parted by a comma")
+    alone = set(items.names) - {items.names[k] for pair in found for k in pair}
+    if alone:
+        raise VotesError(f"the item {min(alone)!r} is on no askable pair; take it off --items, or add a pair")
     return replace(items, pairs=from_pairs(len(items), found).edges)
 
 
@@ -135,5 +141,7 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
         raise VotesError(f"there is no file {path}; give a file with one pair per line, parted by a comma") from None
     for number, row in enumerate(rows, 1):
         if len(row) != 2:
-            raise VotesError(f"line {number} of {path} has {len(row)} cells; give two items per line, no header")
+            raise VotesError(
+                f"line {number} of {path} has {len(row)} cells; give two items per line, parted by a comma, no header"
+            )
     return [(first, second) for first, second in rows]

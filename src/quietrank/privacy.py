@@ -18,6 +18,9 @@ LARGEST_CLIP = 2.0**20
 SMALLEST_CLIP = 2.0**-20
 """The smallest: a weight has no smaller unit."""
 
+WEAK_EPSILON = 10.0
+"""Beyond this, results may be more than twenty thousand times as likely, and nobody should be told that all is well."""
+
 LARGEST_DELTA = 0.01
 """With a larger δ a mechanism could publish one person in a hundred and keep its promise."""
 
@@ -174,7 +177,8 @@ class Privacy:
                 f"the chance of any given kind of result would have been at most {factor} times as large, or as "
                 f"small, give or take {plain_number(self.delta)}"
             )
-        return f"{_SUBJECT[self.unit]}: {self._hypothesis()}, {conclusion}."
+        subject = _SUBJECT[self.unit] if self.epsilon <= WEAK_EPSILON else "This promise is weak"
+        return f"{subject}: {self._hypothesis()}, {conclusion}."
 
     def _hypothesis(self) -> str:
         return _HYPOTHESIS[self.unit, self.neighbours].format(weight=self._weight())
@@ -182,9 +186,10 @@ class Privacy:
     def _weight(self) -> str:
         """How a person's votes are bounded, in brackets."""
         if self.clip is not None and self.neighbours is Neighbours.OUTCOME:
-            return f" (whose answers move the counts by a Euclidean distance of at most {plain_number(2 * self.clip)})"
+            most = plain_number(2 * self.clip)
+            return f" (scaled down until answers move the counts by at most {most} in Euclidean length)"
         if self.clip is not None:
-            return f" (whose votes move the counts by a Euclidean distance of at most {plain_number(self.clip)})"
+            return f" (scaled down until they move the counts by at most {plain_number(self.clip)} in Euclidean length)"
         if self.max_per_person is not None and self.unit is Unit.PERSON:
             each = ", one answer per pair" if self.one_per_pair else ""
             return f" (counted with a total weight of at most {self.limit}{each})"

@@ -231,12 +231,13 @@ def gauge(privacy: Privacy, statistic: Statistic, *, groups: bool = False) -> Fr
     (wins, −losses). A person adds a vector of ½Z(G) × [0, W], half of K; two people differ by at most K. In the
     double cover what a person adds has coefficients in [0, 1]: all of K, alone as well as replaced.
     """
-    gaussian = statistic is Statistic.NET_WINS_AND_EXPOSURES
-    if statistic is Statistic.WINS or gaussian or privacy.unit is Unit.COMPARISON or not privacy.one_per_pair:
+    if privacy.unit is Unit.COMPARISON or not privacy.one_per_pair:
         raise PrivacyError(
-            "the zonotope mechanism needs unit=person and one_per_pair (--one-per-pair), and works on net wins, win "
-            "rates and Bradley-Terry scores; leave method=wins out, or use mechanism=laplace"
+            "the zonotope mechanism needs unit=person and one answer per pair; add --unit person --one-per-pair "
+            "(one_per_pair=True), or use mechanism=laplace"
         )
+    if statistic in (Statistic.WINS, Statistic.NET_WINS_AND_EXPOSURES):
+        raise PrivacyError(f"the zonotope mechanism does not release {statistic}; use method=net-wins")
     _require_secret(privacy, statistic)
     alone = Fraction(1) if statistic is Statistic.WINS_AND_LOSSES else Fraction(1, 2)
     if privacy.neighbours is Neighbours.ADD_REMOVE:

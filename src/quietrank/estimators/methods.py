@@ -168,6 +168,8 @@ def assumptions(
             "It is assumed, not checked, that opponents met at random given how often each item appeared: where strong "
             "mostly met strong, scores are biased; the perturbed-mle mechanism uses the actual pairs."
         )
+    if items.pairs is not None and (parts := len(set(items.graph.component))) > 1:
+        made.append(f"The askable pairs fall into {parts} separate parts: compare items within a part only.")
     if rows_skipped:
         made.append("Rows that could not be used were to be skipped; whether there were any is not published.")
     return tuple(made)

@@ -164,7 +164,7 @@ def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: S
     if spend.delta > 0 and plans[0][0].delta == 0:
         return PrivacyError(
             f"this ledger allows no delta, and the release asks for delta={plain_number(charge.cost.delta)}; make it "
-            "with delta=0 (Laplace noise), or use a ledger made with --delta"
+            "with delta=0, or use a ledger made with --delta"
         )
     left = max(plan.reserve - spent.delta for plan, spent in plans)
     if spend.delta > left and spend.rho is None:

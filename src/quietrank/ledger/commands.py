@@ -57,7 +57,7 @@ def new(
     epsilon: Annotated[float, typer.Option(help="ε of all releases together. Required.", metavar="E")],
     data: Annotated[str, typer.Option(help="Which votes it is for, in your words. Required.", metavar="NAME")],
     unit: Annotated[str, typer.Option(help="What is protected: comparison or person. Required.", metavar="UNIT")],
-    delta: Annotated[float, typer.Option(help="δ of all releases together; 0 allows Laplace noise only.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="δ of all releases together; 0 allows no Gaussian noise.")] = 0.0,
     neighbours: Annotated[str, typer.Option(help="replace, add-remove or outcome.")] = "replace",
 ) -> None:
     """Make a budget for one set of votes. What it fixes cannot be changed later; no file is overwritten."""

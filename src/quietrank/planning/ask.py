@@ -162,7 +162,7 @@ def _epsilon(asked: Question, target: Target, curves: bool, progress: Callable[[
     forecast = Forecast(asked, advance=lambda amount: meter.add(SIMULATION * amount))
     work = lambda amount: meter.add(EVALUATIONS * amount)  # noqa: E731
     require_reachable(forecast, target, work)
-    answers = {name: smallest_epsilon(forecast, name, target, work) for name in names}
+    answers = {name: smallest_epsilon(forecast, name, target, work) for name in _promising(forecast)}
     found = [_marked(forecast, one) for one in answers.values() if one is not None]
     if not found:
         raise QuietrankError(
@@ -175,23 +175,29 @@ def _epsilon(asked: Question, target: Target, curves: bool, progress: Callable[[
 
 
 def _people(asked: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
-    names = Forecast(asked).mechanisms
-    meter = _Meter(len(names) * EVALUATIONS + (SIMULATION + len(names) * CURVE_POINTS if curves else 0), progress)
-    work = lambda amount: meter.add(EVALUATIONS * amount)  # noqa: E731
-    answers = {name: smallest_people(asked, name, target, work) for name in names}
-    met = [one for one in answers.values() if one is not None]
-    if not met:
+    """Solved for the mechanism with the least noise; the others at the number of people that it needs."""
+    first, epsilon = Forecast(asked), asked.privacy.epsilon
+    best = first.chosen(epsilon) if asked.mechanism is MechanismName.AUTO else asked.mechanism
+    points = len(first.mechanisms) * CURVE_POINTS if curves else 0
+    meter = _Meter(EVALUATIONS + SIMULATION + len(first.mechanisms) + points, progress)
+    answer = smallest_people(asked, best, target, lambda amount: meter.add(EVALUATIONS * amount))
+    if answer is None:
         raise QuietrankError(
-            f"up to {MOST_PEOPLE} people do not meet the target {target} at ε = {asked.privacy.epsilon:g}; relax it, "
+            f"up to {MOST_PEOPLE} people do not meet the target {target} at ε = {epsilon:g}; relax it, "
             "or raise epsilon or per_person"
         )
-    best = min(met, key=lambda one: one.people)
-    solved = replace(asked, survey=replace(asked.survey, people=best.people))
-    forecast = Forecast(solved)
-    points = _grid([asked.privacy.epsilon]) if curves else []
-    unmet = tuple(name.value for name, one in answers.items() if one is None)
-    found = tuple(_marked(forecast, one) for one in met)
-    return Plan(solved, found, forecast.without_privacy(), target, unmet, _curves(forecast, points, meter))
+    solved = replace(asked, survey=replace(asked.survey, people=answer.people))
+    forecast = Forecast(solved, advance=lambda amount: meter.add(SIMULATION * amount))
+    others = [_predicted(forecast, name, epsilon, meter) for name in forecast.mechanisms if name is not best]
+    found = (_marked(forecast, answer), *others)
+    grid = _grid([epsilon]) if curves else []
+    return Plan(solved, found, forecast.without_privacy(), target, (), _curves(forecast, grid, meter))
+
+
+def _promising(forecast: Forecast) -> list[MechanismName]:
+    """The mechanisms worth solving for: those with at most three times the least noise."""
+    noise = {name: forecast.expected_noise(name) for name in forecast.mechanisms}
+    return [name for name, size in noise.items() if size <= 3 * min(noise.values())]
 
 
 def _predicted(forecast: Forecast, name: MechanismName, epsilon: float, meter: _Meter) -> Prediction:

@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 
 from quietrank.additive import Calibrated, MechanismName, for_items
-from quietrank.choice import candidates, choose
+from quietrank.choice import candidates, choose, expected_noise
 from quietrank.errors import PrivacyError
 from quietrank.estimators.methods import Method, needs_pairs
 from quietrank.items import Items
@@ -121,6 +121,10 @@ class Forecast:
         asked = self.question
         privacy = for_items(asked.privacy.changed(epsilon=epsilon), asked.items)
         return choose(asked.items, privacy, asked.method, MechanismName.AUTO).noise.mechanism
+
+    def expected_noise(self, mechanism: MechanismName) -> float:
+        """The standard deviation of the noise on an item's count, in votes that are kept."""
+        return expected_noise(self._calibrated(mechanism, self.question.privacy.epsilon))
 
     def predict(self, mechanism: MechanismName, epsilon: float, repetitions: int | None = None) -> Prediction:
         """The accuracy of one mechanism at one ε; `repetitions` to look at the first few only."""

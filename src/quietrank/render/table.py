@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from quietrank.privacy import plain_number
+from quietrank.privacy import Unit, plain_number
 
 if TYPE_CHECKING:
     from quietrank.grouped import GroupedRelease
@@ -86,8 +86,16 @@ def _noise(release: Release) -> list[Text]:
     lines = [Text(text + _alternatives(release))]
     if _drowned(release):
         warning = "The noise is as large as the differences between items: this order may mean little. "
-        lines.append(Text(warning + "More votes, a larger ε or a smaller limit per person would help.", style="bold"))
+        lines.append(Text(warning + _remedy(release.privacy), style="bold"))
     return lines
+
+
+def _remedy(privacy: Privacy) -> str:
+    if privacy.unit is Unit.COMPARISON:
+        return "More votes or a larger ε would help."
+    if privacy.one_per_pair:
+        return "More people, a larger ε, or --max-per-person, if each was asked only some of the pairs, would help."
+    return "More people, a larger ε or a smaller --max-per-person would help."
 
 
 def _alternatives(release: Release) -> str:
