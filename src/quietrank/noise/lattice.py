@@ -128,22 +128,21 @@ def _root_above(square: Fraction) -> float:
 
 @lru_cache(maxsize=64)
 def _gaussian(scale: float) -> Any:
-    if not (math.isfinite(scale) and scale > 0):
-        raise PrivacyError(f"the noise scale must be finite and > 0, got {scale}")
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-    return dp.m.make_gaussian(*space, scale=scale)
+    dp = _opendp(scale)
+    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=scale)
 
 
 @lru_cache(maxsize=64)
 def _laplace(scale: float) -> Any:
-    # Scale 0 is accepted by OpenDP, with an infinite privacy map: refuse it here.
+    dp = _opendp(scale)
+    return dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale)
+
+
+def _opendp(scale: float) -> Any:
+    """The library, for noise of a scale that makes sense: OpenDP accepts 0, with an infinite privacy map."""
     if not (math.isfinite(scale) and scale > 0):
         raise PrivacyError(f"the noise scale must be finite and > 0, got {scale}")
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return dp.m.make_laplace(*space, scale=scale)
+    return dp

@@ -17,6 +17,7 @@ import numpy as np
 from quietrank.paper.phase import Setting
 from quietrank.paper.run import Row
 from quietrank.paper.summary import METHOD_NAMES, METRIC_NAMES, gap, name, phase_curves
+from quietrank.render.style import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,18 +58,8 @@ PHASE_LINES: tuple[Literal[":", "--", "-"], ...] = (":", "--", "-")
 SHADES = ("#0072B2", "#D55E00", "#009E73")
 ERRORS = ("log_rel_l2", "log_rel_linf", "topk_error")
 PERSON_FIGURES = ("5", "6", "7", "8")
-STYLE: dict[Any, Any] = {
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "quietrank",
-    "figure.constrained_layout.use": True,
-}
+SMALL = {**STYLE, "font.size": 8}
+"""the experiments' figures have many panels"""
 
 
 def draw(figure: str, rows: Iterable[Row], out: Path) -> list[Path]:
@@ -80,7 +71,7 @@ def draw(figure: str, rows: Iterable[Row], out: Path) -> list[Path]:
     if not found:
         return []
     matplotlib.use("Agg")
-    with rc_context(STYLE):
+    with rc_context(SMALL):
         picture = _DRAW[figure](found)
         return _save(picture, out / f"figure-{figure}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank.errors import QuietrankError
 from quietrank.planning.forecast import Prediction
 from quietrank.privacy import Unit, plain_number
+from quietrank.render.style import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,18 +20,6 @@ ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = {"laplace": ("#0072B2", "o"), "zonotope": ("#D55E00", "s"), "gaussian": ("#009E73", "^")}
 """Okabe and Ito's palette, and a marker for each."""
 FLOOR: dict[str, Any] = {"color": "#555555", "linestyle": "--", "linewidth": 1.0}
-STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "quietrank",
-    "figure.constrained_layout.use": True,
-}
 
 
 def check_ending(path: Path) -> None:

@@ -22,7 +22,7 @@ LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
 MOST_PEOPLE = 10_000_000
 COARSE, FINE = 4, 4
 """How often the bracket is halved with few and with all repetitions."""
-PEOPLE_RUNS = 1000
+PEOPLE_RUNS = 500
 """Repetitions for a number of people: each number is simulated anew, which takes longer."""
 EVALUATIONS = COARSE + FINE + 6
 """About how many trials one answer takes, for the progress bar."""
