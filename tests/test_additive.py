@@ -14,7 +14,7 @@ from quietrank.additive import Calibrated, MechanismName, calibrate, default_cli
 from quietrank.errors import PrivacyError
 from quietrank.items import Items, declare, with_pairs
 from quietrank.privacy import Privacy
-from quietrank.sensitivity import Statistic
+from quietrank.sensitivity import Statistic, sensitivity
 from quietrank.simulate import item_names
 
 SIX = Items(tuple("abcdef"))
@@ -117,3 +117,13 @@ def test_the_default_clip_is_a_typical_norm(statistic: Statistic, neighbours: st
     privacy = Privacy(1, "person", delta=1e-6, neighbours=neighbours, design=design, max_per_person=L)
     largest = {Statistic.WINS: L, Statistic.WINS_AND_LOSSES: L * 2**0.5}.get(statistic, L / 2**0.5)
     assert largest / 8 < default_clip(items, privacy, statistic) < largest
+
+
+def test_all_pairs_of_many_items_need_no_graph() -> None:
+    """Ten thousand items with one answer per pair: the cut of all pairs is known without listing them."""
+    many = Items(tuple(item_names(10_000)))
+    privacy = for_items(Privacy(1.0, "person", one_per_pair=True, max_per_person=20), many)
+    assert calibrate(many, privacy, Statistic.NET_WINS, MechanismName.LAPLACE).law.spread.net_wins > 40
+    few = for_items(Privacy(1.0, "person", one_per_pair=True), SIX)
+    for statistic in (Statistic.NET_WINS, Statistic.WINS, Statistic.WINS_AND_LOSSES, Statistic.NET_WINS_AND_TOTAL):
+        assert sensitivity(few, statistic, 6) == sensitivity(few, statistic, SIX.graph)

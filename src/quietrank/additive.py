@@ -137,7 +137,9 @@ def _laplace(items: Items, privacy: Privacy, statistic: Statistic, groups: bool)
 
 
 def _l1_reach(items: Items, privacy: Privacy, statistic: Statistic, groups: bool) -> Sensitivity:
-    return sensitivity(privacy, statistic, items.graph if privacy.one_per_pair else None, groups=groups)
+    # The graph of all pairs of many items would be large, and its cut is known.
+    pairs = len(items) if items.pairs is None else items.graph
+    return sensitivity(privacy, statistic, pairs, groups=groups)
 
 
 def _steps(votes: Fraction, step: Fraction) -> int:

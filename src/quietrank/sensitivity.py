@@ -92,9 +92,12 @@ def total_is_free(privacy: Privacy, groups: bool) -> bool:
 
 
 def sensitivity(
-    privacy: Privacy, statistic: Statistic, pairs: Graph | None = None, *, groups: bool = False
+    privacy: Privacy, statistic: Statistic, pairs: Graph | int | None = None, *, groups: bool = False
 ) -> Sensitivity:
-    """The L1 sensitivity of `statistic` under `privacy`; `pairs` are the askable ones, for one answer per pair."""
+    """The L1 sensitivity of `statistic` under `privacy`.
+
+    For one answer per pair, `pairs` are the askable ones, or the number of items where all pairs are askable.
+    """
     share = Fraction(1)
     if statistic is Statistic.NET_WINS_AND_TOTAL and not total_is_free(privacy, groups):
         share = TOTAL_SHARE
@@ -115,7 +118,7 @@ def _require_secret(privacy: Privacy, statistic: Statistic) -> None:
         raise PrivacyError(f"{statistic} is public in part under neighbours={privacy.neighbours}; release net-wins")
 
 
-def _limits(privacy: Privacy, pairs: Graph | None) -> tuple[int, int, int]:
+def _limits(privacy: Privacy, pairs: Graph | int | None) -> tuple[int, int, int]:
     """L, the most weight of a unit; m, the largest ‖x‖₁ of its net wins x; k, the largest ‖w − w'‖₁ of two wins.
 
     ‖x‖₁ and ‖w‖₁ are at most the weight, so at most L. With one answer per pair x lies in ½Z(G), whose largest L1
@@ -127,8 +130,11 @@ def _limits(privacy: Privacy, pairs: Graph | None) -> tuple[int, int, int]:
         return L, L, 2 * L
     if pairs is None:
         raise AssertionError("one answer per pair needs the askable pairs")
-    cut = largest_cut(pairs)
-    return L, min(L, cut), min(2 * L, len(pairs.edges) + cut)
+    if isinstance(pairs, int):
+        asked, cut = pairs * (pairs - 1) // 2, pairs * pairs // 4
+    else:
+        asked, cut = len(pairs.edges), largest_cut(pairs)
+    return L, min(L, cut), min(2 * L, asked + cut)
 
 
 def _l1_table(

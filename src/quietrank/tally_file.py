@@ -141,7 +141,8 @@ def _items(values: Mapping[str, Any]) -> Items:
     pairs = values["pairs"]
     listed = None if pairs is None else tuple((int(i), int(j)) for i, j in pairs)
     items = Items(tuple(values["names"]), values["from_votes"], listed)
-    items.graph  # noqa: B018  checks the pairs
+    if listed is not None:
+        items.graph  # noqa: B018  checks the pairs
     return items
 
 
