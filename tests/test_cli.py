@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -499,3 +500,28 @@ def test_two_outputs_are_two_files(run: Run, lands: Path, tmp_path: Path) -> Non
     result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--out", same, "--save-tally", same)
     assert result.code == 2
     assert not same.exists()
+
+
+def test_check_names_items_without_votes(run: Run, votes: Path, tmp_path: Path) -> None:
+    """A heading in the list of items would become an item, and be paid for."""
+    listed = tmp_path / "items.txt"
+    listed.write_text("name\nx\ny\nz\n", encoding="utf-8")
+    found = run("check", votes, "--items", listed)
+    assert found.code == 0
+    assert re.search(r"items without votes +1  \(name\)", found.stdout)
+
+
+def test_a_release_is_not_written_under_a_misleading_name(run: Run, votes: Path, tmp_path: Path) -> None:
+    """--out writes JSON; the remedy for CSV is told, and nothing is spent."""
+    found = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / "r.csv")
+    assert found.code == 2
+    assert "--format csv" in found.stderr
+
+
+def test_a_payment_is_told(run: Run, votes: Path, tmp_path: Path) -> None:
+    """Which entry, and what is left: on stderr, beside the table."""
+    ledger = tmp_path / "budget.db"
+    assert run("ledger", "new", ledger, "--epsilon", 3, "--data", "votes", "--unit", "comparison").code == 0
+    paid = run("rank", votes, *VOTE, "--items", "x,y,z", "--ledger", ledger)
+    assert paid.code == 0
+    assert re.search(r"Paid from .*, entry 1-\w+; .*ε up to 2\.", " ".join(paid.stderr.split()))

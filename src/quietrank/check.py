@@ -55,6 +55,8 @@ class Report:
     votes_per_person: dict[str, float] = field(default_factory=dict)
     flaws: dict[str, int] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
+    unmentioned: tuple[str, ...] = ()
+    """declared items without votes"""
 
 
 def items_table(items: Items) -> ir.Table:
@@ -206,7 +208,16 @@ def report(votes: Votes, *, people: bool) -> Report:
         votes_per_person=counts,
         flaws=flaws,
         examples=examples,
+        unmentioned=_unmentioned(votes, valid),
     )
+
+
+def _unmentioned(votes: Votes, valid: ir.Table) -> tuple[str, ...]:
+    """Declared items that no usable vote is about; a heading in the list of items is one of these."""
+    met: set[str] = set()
+    for side in ("a", "b"):
+        met.update(collect(votes.source, valid.select(name=valid[side]).distinct())["name"].to_pylist())
+    return tuple(name for name in votes.items if name not in met)
 
 
 def _people(votes: Votes, valid: ir.Table) -> dict[str, float]:

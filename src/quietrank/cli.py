@@ -229,6 +229,7 @@ def rank(
     ridge = _gamma(gamma)
     _check_writable(out, source.path)
     _check_writable(save_tally, source.path, "--save-tally")
+    _check_json(out)
     if out is not None and out == save_tally:
         raise UsageError(f"--out and --save-tally are both {out}; give each its own file")
     perturbed: dict[str, Any] = {
@@ -269,6 +270,7 @@ def rerank(
     from quietrank.tally_file import load_any
 
     _check_writable(out, tally)
+    _check_json(out)
     release = pipeline.rerank(load_any(tally), method=method, gamma=_gamma(gamma))
     release = release if top is None else release.top(top)
     _print_release(release, format)
@@ -421,6 +423,11 @@ def _gamma(word: str) -> Any:
         raise UsageError(f"--gamma must be a number or auto; got {word!r}") from None
 
 
+def _check_json(out: Path | None) -> None:
+    if out is not None and out.suffix in (".csv", ".tsv", ".parquet", ".html"):
+        raise UsageError(f"--out writes JSON: name it .json, not {out.name}; for CSV, --format csv prints it")
+
+
 def _check_writable(out: Path | None, votes: Path | None = None, option: str = "--out") -> None:
     """Refuse before any noise is drawn rather than after."""
     if out is None:
@@ -491,6 +498,9 @@ def _print_report(found: Report) -> None:
         print(f"{'columns not read':28}{', '.join(found.unread):>12}")
     for name, value in lines.items():
         print(f"{name:28}{value:>12}")
+    if found.unmentioned:
+        more = ", …" if len(found.unmentioned) > 5 else ""
+        print(f"{'items without votes':28}{len(found.unmentioned):>12}  ({', '.join(found.unmentioned[:5])}{more})")
     for example in found.examples:
         print(f"  {example}")
 
