@@ -6,16 +6,19 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
 import quietrank as qr
 from quietrank import noise
 from quietrank.additive import MechanismName, calibrate, for_items
+from quietrank.choice import choose
 from quietrank.demo import demo_votes
-from quietrank.mechanism import exact_values
+from quietrank.estimators.methods import Method, estimate
+from quietrank.mechanism import add_noise, exact_values
 from quietrank.sensitivity import Statistic
-from quietrank.simulate import item_names, paper_strengths, people_votes
+from quietrank.simulate import item_names, people_votes
 from quietrank.tally import tally_votes
 
 IMMIGRATION = Path(__file__).parent.parent.parent / "shared" / "data" / "immigration.csv"
@@ -54,22 +57,25 @@ def test_the_zonotope_keeps_more_of_the_ranking(name: str, epsilon: float, relea
     assert ours <= most * theirs
 
 
-def test_gaussian_noise_halves_the_error_of_an_arena() -> None:
-    """Sixty items, 500 people with 100 votes each, ε = 1, δ = 1e-6: `auto` takes it, at half the score error."""
+@pytest.mark.parametrize("design", ["private", "uniform"])
+def test_gaussian_noise_halves_the_error_of_an_arena(design: str) -> None:
+    """Sixty items, 500 people with 100 votes each, ε = 1, δ = 1e-6: `auto` takes it, at half the score error.
+
+    Seen over three surveys: 0.41 and 0.45 of Laplace's error for strengths of typical spread, 0.46 and 0.48 for the
+    published ones. The mean of 40 releases has a standard error of under 2 %.
+    """
     rng = np.random.default_rng(4)
-    theta = paper_strengths(60, rng)
+    theta = rng.normal(0, 0.6, 60)
+    theta -= theta.mean()
     (batch,) = people_votes(theta, 500, 100, rng)
     names = np.array(item_names(60))
-    votes = {"person": batch.person, "winner": names[batch.winner], "loser": names[batch.loser]}
-    import pandas as pd
-
-    read = qr.read_votes(pd.DataFrame(votes), items=names.tolist())
-    privacy = qr.Privacy(1.0, "person", delta=1e-6, max_per_person=100)
-    errors: dict[str, list[float]] = {"auto": [], "laplace": []}
-    for mechanism, found in errors.items():
-        for _ in range(12):
-            release = qr.rank(read, privacy, mechanism=mechanism, method="bradley-terry")
-            assert release.mechanism.name == ("gaussian" if mechanism == "auto" else "laplace")
-            scores = {row.item: row.score for row in release.ranking}
-            found.append(float(np.linalg.norm([scores[name] for name in names] - theta)))
-    assert np.mean(errors["auto"]) < 0.5 * np.mean(errors["laplace"])
+    table = pa.table({"person": batch.person, "winner": names[batch.winner], "loser": names[batch.loser]})
+    votes = qr.read_votes(table, items=names.tolist())
+    privacy = qr.Privacy(1.0, "person", delta=1e-6, max_per_person=100, design=design)
+    errors = {}
+    for asked in (MechanismName.AUTO, MechanismName.LAPLACE):
+        chosen = choose(votes.items, privacy, Method.BRADLEY_TERRY, asked).noise
+        tally = tally_votes(votes, chosen.privacy, chosen.clip)
+        fits = (estimate(add_noise(tally, chosen), Method.BRADLEY_TERRY).scores for _ in range(40))
+        errors[chosen.mechanism] = np.mean([np.linalg.norm(scores - theta) for scores in fits])
+    assert errors[MechanismName.GAUSSIAN] < 0.5 * errors[MechanismName.LAPLACE]
