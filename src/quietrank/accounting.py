@@ -70,8 +70,8 @@ def delta_of(rho: float, epsilon: float) -> float:
     if rho == 0:
         return 0.0
     # u = log(α − 1); the exponent is convex in α and has one minimum, near α = (ε/ρ + 1)/2 when δ is small.
-    found = _minimum(lambda u: _log_delta(rho, epsilon, 1 + math.exp(u)), -30.0, 60.0)
-    return min(1.0, math.exp(min(0.0, found)) * SLACK)
+    u = lowest_point(lambda u: _log_delta(rho, epsilon, 1 + math.exp(u)), -30.0, 60.0)
+    return min(1.0, math.exp(min(0.0, _log_delta(rho, epsilon, 1 + math.exp(u)))) * SLACK)
 
 
 def _log_delta(rho: float, epsilon: float, alpha: float) -> float:
@@ -109,8 +109,8 @@ def rho_for(epsilon: float, delta: float) -> float:
     return low / SLACK
 
 
-def _minimum(f: Callable[[float], float], low: float, high: float) -> float:
-    """The minimum of a function with one valley, by golden section."""
+def lowest_point(f: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one valley is least, by golden section."""
     golden = (math.sqrt(5) - 1) / 2
     a, b = high - golden * (high - low), low + golden * (high - low)
     fa, fb = f(a), f(b)
@@ -123,4 +123,4 @@ def _minimum(f: Callable[[float], float], low: float, high: float) -> float:
             low, a, fa = a, b, fb
             b = low + golden * (high - low)
             fb = f(b)
-    return min(fa, fb)
+    return (low + high) / 2

@@ -14,7 +14,7 @@ from math import sqrt
 from quietrank import noise
 from quietrank.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.errors import PrivacyError
-from quietrank.graphs import double_cover
+from quietrank.graphs import Graph, double_cover
 from quietrank.items import Items
 from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
 from quietrank.privacy import Neighbours, Privacy, Unit
@@ -113,7 +113,7 @@ def _laplace(items: Items, privacy: Privacy, statistic: Statistic, groups: bool)
     size = statistic.per_item * len(items)
     sum_zero = statistic is not Statistic.WINS and size <= MOST_SUM_ZERO
     step = min(reach.step, FINE) if sum_zero else reach.step
-    scale = noise.laplace_scale(_steps(reach.l1, step), as_written(privacy.epsilon))
+    scale = noise.laplace_scale(reach.in_steps(step), as_written(privacy.epsilon))
     total = statistic is Statistic.NET_WINS_AND_TOTAL
     drawn: noise.Noise = noise.LaplaceNoise(scale)
     if sum_zero:
@@ -142,13 +142,6 @@ def _l1_reach(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     return sensitivity(privacy, statistic, pairs, groups=groups)
 
 
-def _steps(votes: Fraction, step: Fraction) -> int:
-    steps = votes / step
-    if steps.denominator != 1:
-        raise AssertionError(f"{votes} votes are not on the lattice of step {step}")
-    return steps.numerator
-
-
 # ---- zonotope -----------------------------------------------------------------------------------------------------
 
 
@@ -160,8 +153,7 @@ def _zonotope(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
         )
     privacy = privacy.changed(delta=0.0, clip=None)
     reach = gauge(privacy, statistic, groups=groups)
-    joint = statistic is Statistic.WINS_AND_LOSSES
-    graph = double_cover(items.graph) if joint else items.graph
+    joint, graph = statistic is Statistic.WINS_AND_LOSSES, zonotope_graph(items, statistic)
     extra = Fraction(2 * privacy.limit) if statistic is Statistic.NET_WINS_AND_TOTAL else None
     unit = reach / Fraction(as_written(privacy.epsilon))  # of K, in votes
     body = noise.Zonotope(graph, unit / FINE, extra)
@@ -177,6 +169,11 @@ def _zonotope(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
         MechanismName.ZONOTOPE, privacy, statistic, groups, noise.KNormNoise(body, joint), FINE, Fraction(1), None, law,
         Cost.pure(privacy.epsilon), tuple(figures.items()),
     )  # fmt: skip
+
+
+def zonotope_graph(items: Items, statistic: Statistic) -> Graph:
+    """The graph whose zonotope K is: of the askable pairs, or its double cover for wins and losses."""
+    return double_cover(items.graph) if statistic is Statistic.WINS_AND_LOSSES else items.graph
 
 
 # ---- Gaussian -----------------------------------------------------------------------------------------------------
@@ -246,8 +243,7 @@ def require_kept(items: Items, calibrated: Calibrated) -> None:
     elif isinstance(drawn, noise.KNormNoise) and isinstance(drawn.body, noise.Zonotope):
         kept = _zonotope_kept(items, calibrated, drawn.body)
     else:
-        reach = _l1_reach(items, privacy, calibrated.statistic, calibrated.groups).l1
-        steps = _steps(reach, calibrated.step)
+        steps = _l1_reach(items, privacy, calibrated.statistic, calibrated.groups).in_steps(calibrated.step)
         kept = all(noise.laplace_privacy_loss(scale, steps) <= epsilon for scale in _laplace_scales(drawn))
     if not kept:
         raise PrivacyError(
@@ -259,8 +255,8 @@ def require_kept(items: Items, calibrated: Calibrated) -> None:
 def _zonotope_kept(items: Items, calibrated: Calibrated, body: noise.Zonotope) -> bool:
     """Whether K is the body of these items' askable pairs, and large enough."""
     statistic, limit = calibrated.statistic, calibrated.privacy.limit
-    joint, total = statistic is Statistic.WINS_AND_LOSSES, statistic is Statistic.NET_WINS_AND_TOTAL
-    if body.graph != (double_cover(items.graph) if joint else items.graph):
+    total = statistic is Statistic.NET_WINS_AND_TOTAL
+    if body.graph != zonotope_graph(items, statistic):
         return False
     if (body.extra is not None) != total or (body.extra is not None and body.extra < 2 * limit):
         return False

@@ -69,10 +69,14 @@ class Sensitivity:
 
     @property
     def l1_steps(self) -> int:
-        """The same in lattice steps; exact, because the lattice was chosen to contain every weight."""
-        steps = self.l1 / self.step
+        """The same in lattice steps."""
+        return self.in_steps(self.step)
+
+    def in_steps(self, step: Fraction) -> int:
+        """The same in steps of another lattice; exact, because lattices are chosen to contain every weight."""
+        steps = self.l1 / step
         if steps.denominator != 1:
-            raise AssertionError(f"the sensitivity {self.l1} is not on the lattice of step {self.step}")
+            raise AssertionError(f"the sensitivity {self.l1} is not on the lattice of step {step}")
         return steps.numerator
 
 

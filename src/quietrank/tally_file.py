@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank import __version__
-from quietrank.additive import MechanismName, calibrate
+from quietrank.additive import MechanismName, calibrate, zonotope_graph
 from quietrank.errors import QuietrankError, ReleaseError
-from quietrank.graphs import double_cover
 from quietrank.items import Items
 from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
 from quietrank.noisy import Floats, GroupedTally, NoisyTally, PublicPairs
@@ -162,7 +161,7 @@ def _law(values: Mapping[str, Any], statistic: Statistic, items: Items, share: F
         return LaplaceLaw(statistic, len(items), size, bool(values["sum_zero"]), float(share))
     if kind == "gaussian":
         return GaussianLaw(statistic, len(items), size, float(share))
-    graph = double_cover(items.graph) if statistic is Statistic.WINS_AND_LOSSES else items.graph
+    graph = zonotope_graph(items, statistic)
     return ZonotopeLaw(statistic, graph, size, None if values["extra"] is None else float(values["extra"]))
 
 

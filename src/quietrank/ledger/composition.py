@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from quietrank.accounting import SLACK, Cost, epsilon_of, rho_for
+from quietrank.accounting import SLACK, Cost, epsilon_of, lowest_point, rho_for
 from quietrank.errors import PrivacyError
 from quietrank.privacy import Neighbours, Privacy, Unit
 
@@ -264,15 +264,10 @@ def _down_until(found: float, fits: Callable[[float], bool]) -> float:
 def _best_order(epsilon: float, delta: float) -> float:
     """The α at which Σρ may be largest: where (ε − c(α))/α is. By golden section; any α would be sound."""
 
-    def rho(u: float) -> float:
+    def lost(u: float) -> float:
         order = 1 + math.exp(u)
-        return (epsilon - overhead(order, delta)) / order
+        return (overhead(order, delta) - epsilon) / order
 
-    golden = (math.sqrt(5) - 1) / 2
     # With ε = ρ + 2√(ρ log(1/δ)) the best order is near 1 + √(log(1/δ)/ρ), which is about 1 + 2·log(1/δ)/ε.
     centre = math.log(2 * math.log(1 / delta) / epsilon + 1e-3)
-    low, high = centre - 6, centre + 6
-    while high - low > 1e-9:
-        a, b = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, b) if rho(a) > rho(b) else (a, high)
-    return 1 + math.exp((low + high) / 2)
+    return 1 + math.exp(lowest_point(lost, centre - 6, centre + 6))
