@@ -531,4 +531,4 @@ def main() -> None:
 
 
 def _complain(error: QuietrankError) -> None:
-    print(f"quietrank: {error}", file=sys.stderr)
+    print(f"quietrank: {error.in_options()}", file=sys.stderr)

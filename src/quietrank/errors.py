@@ -1,8 +1,49 @@
-"""What can go wrong, each with a message that says what was given and what to do about it."""
+"""What can go wrong, each with a message that says what was given and what to do about it.
+
+A message speaks the words of whoever called: `max_per_person=5` from Python, `--max-per-person 5` on the command
+line. `option` and `either` write both forms into a message; `str(error)` shows Python's, and `error.in_options()` the
+command line's.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPEN, _MIDDLE, _CLOSE = "\ue000", "\ue001", "\ue002"  # private-use characters, which no message has otherwise
+_BOTH = re.compile(f"{_OPEN}([^{_MIDDLE}]*){_MIDDLE}([^{_CLOSE}]*){_CLOSE}")
+
+
+def either(python: str, command: str) -> str:
+    """Words for a message: the first from Python, the second on the command line."""
+    return f"{_OPEN}{_plain(python)}{_MIDDLE}{_plain(command)}{_CLOSE}"
+
+
+def option(name: str, value: object = None) -> str:
+    """An option for a message, by its name in Python, with the value it has or should have."""
+    flag = "--" + name.replace("_", "-")
+    if value is None:
+        return either(name, flag)
+    return either(f"{name}={value}", flag if value is True else f"{flag} {value}")
+
+
+def _plain(text: str) -> str:
+    return re.sub(f"[{_OPEN}{_MIDDLE}{_CLOSE}]", "?", text)
 
 
 class QuietrankError(Exception):
     """Base of all errors a user can cause or mend; the command line prints the message and exits with 1."""
+
+    @property
+    def message(self) -> str:
+        """With both forms in it, to become part of another message."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return _BOTH.sub(r"\1", self.message)
+
+    def in_options(self) -> str:
+        """The message in the words of the command line."""
+        return _BOTH.sub(r"\2", self.message)
 
 
 class VotesError(QuietrankError):
