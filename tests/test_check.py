@@ -10,6 +10,7 @@ from quietrank.additive import for_items
 from quietrank.errors import VotesError
 from quietrank.items import declare, with_pairs
 from quietrank.privacy import Privacy
+from quietrank.snapshot import FLAWS
 from quietrank.tally import tally_pairs, tally_votes
 from tests.helpers import ITEMS, Vote, from_arrow
 
@@ -33,9 +34,9 @@ def test_every_flaw_is_refused_with_its_row(flaw: str, count) -> None:  # type: 
     with pytest.raises(VotesError) as refused:
         count(votes, EACH_PERSON)
     message = str(refused.value)
-    assert f"{check.FLAWS[flaw]}: 2 rows" in message
+    assert f"{FLAWS[flaw]}: 2 rows" in message
     assert "row 4: " in message
-    assert "--skip-invalid" in message
+    assert "skip_invalid=True" in message
 
 
 @pytest.mark.parametrize("flaw", BAD)
@@ -65,8 +66,9 @@ def test_under_a_public_design_an_unreadable_answer_counts_as_a_tie() -> None:
 
 
 def test_an_empty_file_is_refused_only_where_that_is_public() -> None:
-    """Under add-remove an empty file still releases noise; under replace the number of units is public."""
-    assert tally_votes(from_arrow([]), Privacy(1, "comparison", neighbours="add-remove")).total == 0
+    """It still releases noise under add-remove, and where people may be replaced: by some who said nothing."""
+    for privacy in (Privacy(1, "comparison", neighbours="add-remove"), EACH_PERSON):
+        assert tally_votes(from_arrow([]), privacy).total == 0
     with pytest.raises(VotesError, match="no votes"):
         tally_votes(from_arrow([]), EACH_VOTE)
 
@@ -81,7 +83,7 @@ def test_the_report_counts_everything() -> None:
     found = check.report(from_arrow([*GOOD, *BAD.values()]), people=True)
     assert (found.rows, found.votes, found.ties, found.items, found.people) == (8, 3, 1, 4, 2)
     assert found.votes_per_person == {"least": 1, "median": 1.5, "most": 2}
-    assert found.flaws == dict.fromkeys((flaw for flaw in check.FLAWS if flaw in BAD), 1)
+    assert found.flaws == dict.fromkeys((flaw for flaw in FLAWS if flaw in BAD), 1)
     assert found.examples[0].startswith("row 4: ")
 
 

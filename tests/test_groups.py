@@ -23,7 +23,6 @@ from quietrank import noise
 from quietrank.accounting import Charge, delta_of
 from quietrank.additive import Calibrated, MechanismName, calibrate, for_items, require_kept
 from quietrank.calibration import Calibration, privacy_loss
-from quietrank.check import FLAWS
 from quietrank.choice import choose
 from quietrank.errors import PrivacyError, QuietrankError, ReleaseError, VotesError
 from quietrank.estimators.links import LOGISTIC
@@ -33,6 +32,7 @@ from quietrank.mechanism import add_noise_to_groups, exact_values
 from quietrank.perturbed import make_plan, perturbed_mle_of_groups
 from quietrank.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.sensitivity import Bounded, Clip, Statistic, half_vote
+from quietrank.snapshot import FLAWS
 from quietrank.tally import Tally, tally_groups, tally_pairs_of_groups, tally_votes
 from quietrank.votes import Votes, read_votes
 from tests.helpers import COLUMNS, ITEMS, PRIVACIES, privacy_id, write_csv
@@ -182,9 +182,9 @@ def test_every_flaw_of_groups_is_refused_with_its_remedy(flaw: str, count: Any) 
         count(read([*GOOD, *BAD[flaw]]), EACH_PERSON)
     message = str(refused.value)
     assert f"{FLAWS[flaw]}: 2 rows" in message
-    assert "--skip-invalid" in message
-    remedy = {"undeclared group": "--groups", "person in several groups": "give every person one group"}
-    assert remedy.get(flaw, "mend") in message
+    assert "skip_invalid=True" in message
+    remedy = {"undeclared group": "with groups", "person in several groups": "give every person one group"}
+    assert remedy.get(flaw, "fix them") in message
 
 
 @pytest.mark.parametrize("bounded", BOUNDED)
@@ -223,9 +223,10 @@ def test_only_the_whole_file_may_be_refused_as_empty() -> None:
     """An empty group is counted; an empty file is refused where its size is public, as without groups."""
     assert [tally.total for tally in tally_groups(read(GOOD[:1]), EACH_PERSON)] == [2 * 2**20, 0, 0]
     with pytest.raises(VotesError, match="no votes"):
-        tally_groups(read([]), EACH_PERSON)
+        tally_groups(read([]), Privacy(1, "comparison"))
     added = Privacy(1, "person", neighbours="add-remove", max_per_person=3)
-    assert [tally.total for tally in tally_groups(read([]), added)] == [0, 0, 0]
+    for privacy in (EACH_PERSON, added):
+        assert [tally.total for tally in tally_groups(read([]), privacy)] == [0, 0, 0]
 
 
 # ---- no unit loses more than ε over all groups, by exhaustive search ---------------------------------------------
@@ -604,9 +605,9 @@ def test_groups_are_declared_and_asked_for() -> None:
     """Errors name the remedy: both options, a column that exists, names that differ, the right function."""
     table = read(GOOD).source.table
     for words, reason in (
-        ({"by": "country"}, "--groups"),
-        ({"groups": ["DE"]}, "--by"),
-        ({"by": "land", "groups": ["DE"]}, "no column 'land' for --by"),
+        ({"by": "country"}, "and groups, the list"),
+        ({"groups": ["DE"]}, "say both: by"),
+        ({"by": "land", "groups": ["DE"]}, "no column 'land' for by"),
         ({"by": "country", "groups": ["DE", "DE"]}, "group 'DE' is declared twice"),
         ({"by": "country", "groups": []}, "at least one group"),
         ({"by": "country", "groups": "DE"}, "must be a list"),

@@ -137,7 +137,7 @@ def test_votes_of_nobody_are_flawed_and_a_person_column_is_needed() -> None:
         tally_votes(from_arrow(votes), _limited(2))
     assert tally_votes(from_arrow(votes, skip_invalid=True), _limited(2)).total == 2
     nameless = qr.read_votes(from_arrow(votes).source.table.drop("person"), items=ITEMS)
-    with pytest.raises(VotesError, match="--person"):
+    with pytest.raises(VotesError, match="say which with person"):
         tally_votes(nameless, _limited(2))
     assert tally_votes(nameless, Privacy(1, "comparison")).total == 4
 

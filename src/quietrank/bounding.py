@@ -1,8 +1,7 @@
-"""Rows of votes in, the same rows with an integer weight out, so that no person contributes more than was promised.
+"""The sound rows of a snapshot in, the same with an integer weight out: no person contributes more than was promised.
 
 Weights are counted in units of 2^-20; every vote counts, nothing is drawn at random, and a person's weights depend
-on that person's votes alone. A vote of no known person, on a pair that may not be asked, or of a person whose votes
-are in several groups, weighs NULL. Four ways:
+on that person's votes alone. Four ways:
 
 - total weight at most L: each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋);
 - one answer per pair: the c votes of a person on one pair share the weight of one answer, ⌊w/c⌋ each, with
@@ -18,9 +17,8 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from quietrank import check
-from quietrank.errors import VotesError
-from quietrank.items import Items
+from quietrank.engines import EXACT_DECIMALS
+from quietrank.errors import VotesError, option
 from quietrank.privacy import Privacy, Unit
 from quietrank.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
 
@@ -33,37 +31,23 @@ ANSWER_GRID = 2**10
 SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 """a·low + b·high modulo a prime: an order of pairs that has nothing to do with the order of items"""
 
-EXACT_DECIMALS = ("duckdb", "postgres", "pyspark")
-"""Engines whose decimal(38, 0) is exact, which clipping needs."""
 
-
-def weigh(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip | None = None) -> ir.Table:
-    """The columns a, b, y and group (if any) and `weight`: 1 when votes stand alone, bounded for people."""
-    columns = [name for name in ("a", "b", "y", "group") if name in rows.columns]
-    if items.pairs is not None:
-        rows = _only_askable(rows, items)
-    weighed = _weighed(rows, privacy, items, clip)
-    return weighed.mutate(weight=_where_allowed(weighed)).select(*columns, "weight")
-
-
-def _weighed(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip | None) -> ir.Table:
-    """The rows with the `weight` that their person's limit leaves them."""
+def weigh(rows: ir.Table, privacy: Privacy, clip: Clip | None = None) -> ir.Table:
+    """The sound rows of a snapshot with `weight`: 1 when votes stand alone, bounded for people."""
     import ibis
 
     if privacy.unit is Unit.COMPARISON and privacy.max_per_person is None:
         return rows.mutate(weight=ibis.literal(1, type="int64"))
     if privacy.unit is Unit.COMPARISON:
-        return _first_few(rows, items, privacy.max_per_person or 0)
-    if clip is None and not privacy.one_per_pair:
-        return _scaled_down(rows, privacy.limit)
-    if "group" in rows.columns:
-        rows = check.with_one_group(rows)
+        return _first_few(rows, privacy.max_per_person or 0)
     if clip is not None:
-        return _clipped(rows, privacy, items, clip)
-    return _averaged(rows, items, PERSON_GRID, privacy.limit)
+        return _clipped(rows, privacy, clip)
+    if privacy.one_per_pair:
+        return _averaged(rows, PERSON_GRID, privacy.limit)
+    return _scaled_down(rows, privacy.limit)
 
 
-def _first_few(rows: ir.Table, items: Items, most: int) -> ir.Table:
+def _first_few(rows: ir.Table, most: int) -> ir.Table:
     """L votes of each person weigh 1, the rest 0: which ones depends on that person's votes alone.
 
     They are taken in an order that favours neither a place on the list of items nor a side: by a number scrambled
@@ -72,54 +56,47 @@ def _first_few(rows: ir.Table, items: Items, most: int) -> ir.Table:
     """
     import ibis
 
-    paired = _paired(rows, items, "index_a")
+    paired = _paired(rows)
     scrambled = (paired.low * SCRAMBLE[0] + paired.high * SCRAMBLE[1]) % SCRAMBLE[2]
     # y as seen from the pair's first item, or from its second.
-    turned = (paired.index_a == paired.low) == (scrambled % 2 == 0)
-    said: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int8")
-    # The last key parts rows that say the same with the items turned round: the query may be run more than once.
-    keys = [scrambled, paired.low, paired.high, ibis.ifelse(turned, said, 2 - said), paired.index_a]
+    turned = (paired.a == paired.low) == (scrambled % 2 == 0)
+    said: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int16")
+    # The last keys part rows that say the same with the items turned round, or in another group: what counts must
+    # not depend on the order of rows.
+    keys = [scrambled, paired.low, paired.high, ibis.ifelse(turned, said, 2 - said), paired.a]
     if "group" in rows.columns:
         keys.append(paired.group)
     place = ibis.row_number().over(group_by=paired.person, order_by=keys)
     weight = ibis.ifelse(place < most, ibis.literal(1, type="int64"), ibis.literal(0, type="int64"))
-    placed = paired.select(*rows.columns, weight=weight)
-    return placed.mutate(weight=ibis.ifelse(placed.person.nullif("").isnull(), None, placed.weight))
+    return paired.select(*rows.columns, weight=weight)
 
 
 def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
     """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
-    import ibis
-
-    # Whether a person is in one group is found on the way: a join of its own would take as long as all the rest.
-    one_group = check.all_the_same(rows.group) if "group" in rows.columns else ibis.literal(True)
-    people = rows.group_by("person").agg(votes=rows.count(), one_group=one_group)
-    share = ibis.ifelse(people.one_group, _share(limit, people.votes), None)
-    weights = people.select(who=people.person.nullif(""), weight=share)
+    people = rows.group_by("person").agg(votes=rows.count())
+    weights = people.select(who=people.person, weight=_share(limit, people.votes))
     # A select, and not a drop, lets Ibis name this query once, so that it is run once.
     return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
 
-def _averaged(rows: ir.Table, items: Items, grid: int, limit: int | None) -> ir.Table:
+def _averaged(rows: ir.Table, grid: int, limit: int | None) -> ir.Table:
     """The votes of a person on one pair share the weight of one answer, in units of 1/grid."""
     import ibis
 
-    indexed = _paired(rows, items)
-    asked = indexed.group_by("person", "low", "high").agg(votes=indexed.count())
+    paired = _paired(rows)
+    asked = paired.group_by("person", "low", "high").agg(votes=paired.count())
     answer: ir.Value = ibis.literal(grid, type="int64")
     if limit is not None:
         people = asked.group_by("person").agg(pairs=asked.count())
         kept = people.select(who=people.person, answer=_share(limit, people.pairs))
         asked = asked.left_join(kept, [("person", "who")]).select("person", "low", "high", "votes", "answer")
         answer = asked.answer
-    shares = asked.select(
-        who=asked.person.nullif(""), first=asked.low, second=asked.high, weight=_quotient(answer, asked.votes)
-    )
+    shares = asked.select(who=asked.person, first=asked.low, second=asked.high, weight=_quotient(answer, asked.votes))
     keys = [("person", "who"), ("low", "first"), ("high", "second")]
-    return indexed.left_join(shares, keys).select(*rows.columns, "weight")
+    return paired.left_join(shares, keys).select(*rows.columns, "weight")
 
 
-def _clipped(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip) -> ir.Table:
+def _clipped(rows: ir.Table, privacy: Privacy, clip: Clip) -> ir.Table:
     """Every vote of a person weighs W, times its share of an answer where answers are averaged."""
     import ibis
 
@@ -127,11 +104,11 @@ def _clipped(rows: ir.Table, privacy: Privacy, items: Items, clip: Clip) -> ir.T
     if engine not in EXACT_DECIMALS:
         raise VotesError(
             f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
-            "a file or a data frame, or use mechanism=laplace"
+            f"a file or a data frame, or use {option('mechanism', 'laplace')}"
         )
     grid = ANSWER_GRID if privacy.one_per_pair else 1
     if privacy.one_per_pair:
-        parted = _averaged(rows, items, grid, None).mutate(part=ibis._.weight).drop("weight")
+        parted = _averaged(rows, grid, None).mutate(part=ibis._.weight).drop("weight")
     else:
         parted = rows.mutate(part=ibis.literal(1, type="int64"))
     factors = _clipping_factors(parted, clip, PERSON_GRID // grid)
@@ -163,7 +140,7 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
         (allowed(near.guess - 1), near.guess - 1),
         else_=ibis.literal(0, type="int64"),
     )
-    return near.select(who=near.person.nullif(""), factor=factor)
+    return near.select(who=near.person, factor=factor)
 
 
 def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
@@ -213,24 +190,9 @@ def _quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
     return (dividend.cast("float64") / divisor.cast("float64")).floor().cast("int64")
 
 
-def _paired(rows: ir.Table, items: Items, *more: str) -> ir.Table:
-    """The rows with `low` and `high`, the places of their two items: ordered by the list, not by a collation."""
+def _paired(rows: ir.Table) -> ir.Table:
+    """The rows with `low` and `high`, the places of their two items, so that a pair has one name."""
     import ibis
 
-    indexed = check.with_indices(rows, check.items_table(items))
-    low, high = ibis.least(indexed.index_a, indexed.index_b), ibis.greatest(indexed.index_a, indexed.index_b)
     # A view ends the chain of joins: a further join would else be merged into it and its keys be mixed up.
-    return indexed.select(*rows.columns, *more, low=low, high=high).view()
-
-
-def _only_askable(rows: ir.Table, items: Items) -> ir.Table:
-    indexed = check.with_indices(rows, check.items_table(items))
-    return check.with_askable(indexed, items).select(*rows.columns, "askable")
-
-
-def _where_allowed(rows: ir.Table) -> ir.Value:
-    """The weight, NULL on a pair that may not be asked and for a person whose votes are in several groups."""
-    import ibis
-
-    weight = ibis.ifelse(rows.askable, rows.weight, None) if "askable" in rows.columns else rows.weight
-    return ibis.ifelse(rows.one_group, weight, None) if "one_group" in rows.columns else weight
+    return rows.mutate(low=ibis.least(rows.a, rows.b), high=ibis.greatest(rows.a, rows.b)).view()

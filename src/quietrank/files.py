@@ -11,14 +11,17 @@ import csv
 import gzip
 import io
 import json
+import shutil
+import tempfile
+import weakref
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quietrank.errors import VotesError
+from quietrank.errors import VotesError, either, option
 from quietrank.items import is_file
 
 if TYPE_CHECKING:
@@ -32,13 +35,54 @@ PLAIN = "hive_partitioning=false"
 
 
 @dataclass(frozen=True)
+class Stamp:
+    """What a file is at one moment: a file that was changed or replaced since has another."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    """in nanoseconds"""
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        found = path.stat()
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@dataclass(frozen=True)
 class Source:
     """A table of raw votes, and where they have an order, the same with a row number for error messages."""
 
     table: ir.Table
     numbered: ir.Table | None
     name: str
+    engine: str = "duckdb"
     file: TextFile | None = None
+    path: Path | None = None
+    stamp: Stamp | None = None
+    """what the file was when it was opened"""
+    inexact: Mapping[str, str] = field(default_factory=dict)
+    """columns whose cells the engine does not keep as they are written, each with an example"""
+
+    @property
+    def ours(self) -> bool:
+        """Whether the engine is our own, which compares text byte by byte and which nobody else changes."""
+        return self.numbered is not None
+
+    def require_unchanged(self) -> None:
+        """Refuse what was read of a file that is no longer what it was when it was opened."""
+        if self.path is None:
+            return
+        try:
+            same = Stamp.of(self.path) == self.stamp
+        except OSError:
+            same = False
+        if not same:
+            raise VotesError(
+                f"{self.path} was changed after it was opened; wait until nobody writes to it, or copy it, and "
+                f"{either('read it again with read_votes', 'run the command again')}"
+            )
 
 
 @dataclass(frozen=True)
@@ -63,20 +107,28 @@ def open_file(path: str | Path, delimiter: str | None = None) -> Source:
     path = Path(path)
     if not is_file(path):
         raise VotesError(f"there is no file {path}; check the path")
-    if path.stat().st_size == 0:
+    stamp = Stamp.of(path)  # before anything is read
+    if stamp.size == 0:
         raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
     kind = _kind(path)
     if kind == "parquet":
-        return _open_parquet(path)
-    if kind == "json":
-        return _open_json_lines(path)
-    return _open_csv(path, delimiter)
+        source = _open_parquet(path)
+    else:
+        source = _open_json_lines(path) if kind == "json" else _open_csv(path, delimiter)
+    return replace(source, path=path, stamp=stamp)
 
 
 def open_arrow(data: Any, name: str) -> Source:
-    """Open a pyarrow table."""
+    """Open a copy of a pyarrow table: what its owner does to the memory behind it later must not change the votes."""
+    import pyarrow as pa
+
+    # A column of nothing but gaps has a type of its own, which the engine does not know how to compare.
+    texts = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in data.schema]
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, pa.schema(texts)) as writer:
+        writer.write_table(data.cast(pa.schema(texts)))
     connection = _connect()
-    connection.con.register("votes", data)
+    connection.con.register("votes", pa.ipc.open_stream(stream.getvalue()).read_all())
     return _source(connection, "votes", _numbered("votes"), name)
 
 
@@ -97,7 +149,11 @@ def _kind(path: Path) -> str:
 def _connect() -> Any:
     import ibis
 
-    connection = ibis.duckdb.connect()
+    # What does not fit into memory goes to files that only this user can read, in a folder that goes with the
+    # connection or, at the latest, with the process. DuckDB's own choice is a folder where the user happens to be.
+    folder = tempfile.mkdtemp(prefix="quietrank-")
+    connection = ibis.duckdb.connect(temp_directory=folder)
+    weakref.finalize(connection.con, shutil.rmtree, folder, ignore_errors=True)
     connection.raw_sql("SET enable_progress_bar = false")
     return connection
 
@@ -108,9 +164,10 @@ def _source(connection: Any, scan: str, numbered: str, name: str, file: TextFile
     try:
         connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan}")
         connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS {numbered}")
-        return Source(connection.table("quietrank_votes"), connection.table("quietrank_rows"), name, file)
+        votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
+        return Source(votes, rows, name, file=file)
     except duckdb.Error as error:
-        raise VotesError(f"{name} cannot be read ({first_line(error)}); mend the file, or use CSV") from None
+        raise _cannot_read(name, error) from None
 
 
 def _numbered(scan: str) -> str:
@@ -152,7 +209,35 @@ def _open_json_lines(path: Path) -> Source:
     connection = _connect()
     source = _source(connection, scan, _numbered(scan), str(path))
     _require_same_keys(connection, path, record)
-    return source
+    return replace(source, inexact=_inexact_numbers(connection, path, record))
+
+
+def _inexact_numbers(connection: Any, path: Path, record: dict[str, Any]) -> dict[str, str]:
+    """The keys with a number that the engine would write in another way, such as 0.10, each with an example.
+
+    Whole numbers are kept digit by digit, and so is text; 0.1 and 0.10 become the same.
+    """
+    import duckdb
+
+    columns = "{" + ", ".join(f"{_quoted(name)}: 'JSON'" for name in record) + "}"
+    rows = f"read_json({_literal(path)}, format='newline_delimited', columns={columns}, {PLAIN})"
+    first = ", ".join(f"min({name}) FILTER ({_INEXACT.format(name=name)})" for name in map(_identifier, record))
+    try:
+        (found,) = connection.con.execute(f"SELECT {first} FROM {rows}").fetchall()
+    except duckdb.Error as error:
+        raise _cannot_read(path, error) from None
+    return {name: str(example) for name, example in zip(record, found, strict=True) if example is not None}
+
+
+_INEXACT = (
+    "WHERE json_type({name}) IN ('OBJECT', 'ARRAY') OR (json_type({name}) = 'DOUBLE' AND {name}::VARCHAR SIMILAR TO "
+    "'.*[.a-zA-Z].*') OR (json_type({name}) = 'BIGINT' AND {name}::VARCHAR = '0')"
+)
+"""A fraction, an exponent, infinity; an object or a list; or −0."""
+
+
+def _cannot_read(what: Path | str, error: Exception) -> VotesError:
+    return VotesError(f"{what} cannot be read ({first_line(error)}); fix the file, or use CSV")
 
 
 def _require_same_keys(connection: Any, path: Path, record: dict[str, Any]) -> None:
@@ -164,13 +249,13 @@ def _require_same_keys(connection: Any, path: Path, record: dict[str, Any]) -> N
     other = f"list_sort(json_keys(json)) IS DISTINCT FROM list_sort([{keys}])"
     query = f"SELECT line, json FROM (SELECT json, row_number() OVER () AS line FROM {lines}) WHERE {other} LIMIT 1"
     try:
-        found = connection.con.execute(query).fetchone()
+        found = connection.con.execute(query).fetchall()
     except duckdb.Error as error:
-        raise VotesError(f"{path} cannot be read ({first_line(error)}); mend the file, or use CSV") from None
-    if found is not None:
+        raise _cannot_read(path, error) from None
+    if found:
         raise VotesError(
-            f"{path}: every line must have the keys of the first ({', '.join(record)}), but row {found[0]} is "
-            f"{found[1][:80]}; write every key in every line, with null where there is nothing"
+            f"{path}: every line must have the keys of the first ({', '.join(record)}), but row {found[0][0]} is "
+            f"{found[0][1][:80]}; write every key in every line, with null where there is nothing"
         )
 
 
@@ -228,7 +313,7 @@ def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
     if len(columns) < 2:
         raise VotesError(
             f"{path} has a single column {columns[0]!r} when split at {delimiter!r}; "
-            "say which character parts the columns with --delimiter"
+            f"say which character separates the columns with {option('delimiter')}"
         )
     blank = [str(place) for place, name in enumerate(columns, 1) if not name.strip()]
     if blank:
@@ -242,6 +327,10 @@ def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
 def _literal(path: Path) -> str:
     """The path for DuckDB, which would take *, ? and [ in a name for a pattern of many files."""
     return _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(path)))
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _all_text(columns: Iterable[str]) -> str:

@@ -1,15 +1,13 @@
 """Votes in, a `Tally` out: the exact, confidential sums that everything else is computed from.
 
 Counting is done by the votes' own engine, on integers, so the result is the same bit for bit whatever the
-engine, the number of threads or the order of rows. Checks ride on the aggregated result: a bad row surfaces as
-an item without an index or as a flaw counted, and only then are rows looked at one by one (`check.py`).
+engine, the number of threads or the order of rows. Everything is checked and counted from one reading of the votes.
 
 Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more than 10^12 votes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,18 +17,20 @@ from numpy.typing import NDArray
 
 from quietrank import check
 from quietrank.bounding import weigh
-from quietrank.errors import VotesError
+from quietrank.errors import VotesError, either
 from quietrank.estimators.pairs import Pairs
 from quietrank.items import Items
-from quietrank.privacy import Neighbours, Privacy
+from quietrank.joins import names_table, with_place
+from quietrank.privacy import Privacy
 from quietrank.sensitivity import Bounded, Clip, half_vote
+from quietrank.snapshot import snapshot
 from quietrank.votes import Votes, collect
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 Integers = NDArray[np.int64]
-SUMS = ("wins", "losses", "rows", "flawed")
+SUMS = ("wins", "losses", "rows")
 
 
 class Confidential:
@@ -107,16 +107,14 @@ class PairTally(Confidential):
 
 def tally_votes(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> Tally:
     """Count the votes by item, each person bounded, after checking every row."""
-    counted = _count(votes, privacy, clip, _item_sums)
-    rows = _rows(votes, privacy, int(counted["rows"].sum()) // 2)
-    return _by_item(votes.items, privacy, clip, counted, rows)
+    counted = _count(votes, privacy, clip, by_pair=False)
+    return _by_item(votes.items, privacy, clip, counted.sums, counted.rows)
 
 
 def tally_pairs(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> PairTally:
     """Count the votes by pair, each person bounded, after checking every row."""
-    counted = _count(votes, privacy, clip, _pair_sums)
-    rows = _rows(votes, privacy, int(counted["rows"].sum()))
-    return _by_pair(votes.items, privacy, clip, counted, rows)
+    counted = _count(votes, privacy, clip, by_pair=True)
+    return _by_pair(votes.items, privacy, clip, counted.sums, counted.rows)
 
 
 def tally_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[Tally]:
@@ -124,38 +122,45 @@ def tally_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> li
 
     The number of rows of a group is confidential whatever the promise: no estimate may be computed from it.
     """
-    counted = _count(votes, privacy, clip, _item_sums)
-    _rows(votes, privacy, int(counted["rows"].sum()) // 2)
+    counted = _count(votes, privacy, clip, by_pair=False)
     return [_by_item(votes.items, privacy, clip, part, int(part["rows"].sum()) // 2) for part in _parts(votes, counted)]
 
 
 def tally_pairs_of_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[PairTally]:
     """Count the votes by group and pair, in the order of the declared groups; empty groups too."""
-    counted = _count(votes, privacy, clip, _pair_sums)
-    _rows(votes, privacy, int(counted["rows"].sum()))
+    counted = _count(votes, privacy, clip, by_pair=True)
     return [_by_pair(votes.items, privacy, clip, part, int(part["rows"].sum())) for part in _parts(votes, counted)]
 
 
-def _parts(votes: Votes, counted: dict[str, Integers]) -> list[dict[str, Integers]]:
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Sums by item or pair (and group), and the number of rows before any was dropped."""
+
+    sums: dict[str, Integers]
+    rows: int
+
+
+def _parts(votes: Votes, counted: _Counted) -> list[dict[str, Integers]]:
     """The sums of each declared group."""
     if votes.groups is None:
-        raise VotesError("these votes have no groups; read them with by=... and groups=[...] (--by, --groups)")
-    members = [counted["group_index"] == group for group in range(len(votes.groups))]
-    return [{name: column[member] for name, column in counted.items()} for member in members]
+        raise VotesError(
+            f"these votes have no groups; read them with {either('by=... and groups=[...]', '--by and --groups')}"
+        )
+    members = [counted.sums["group"] == group for group in range(len(votes.groups))]
+    return [{name: column[member] for name, column in counted.sums.items()} for member in members]
 
 
 def _by_item(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> Tally:
     wins, losses = np.zeros((2, len(items)), dtype=np.int64)
-    np.add.at(wins, counted["index"], counted["wins"])
-    np.add.at(losses, counted["index"], counted["losses"])
+    np.add.at(wins, counted["item"], counted["wins"])
+    np.add.at(losses, counted["item"], counted["losses"])
     if wins.sum() != losses.sum():
-        # Every vote is a win and a loss: the engine gave its two sides different weights.
-        raise VotesError("the engine did not count all votes twice alike; give the votes as a file or a data frame")
+        raise AssertionError("every vote is a win and a loss, but their sums differ")
     return Tally(items, wins, losses, half_vote(privacy), rows, Bounded.by(privacy, clip))
 
 
 def _by_pair(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> PairTally:
-    a, b = counted["index_a"], counted["index_b"]
+    a, b = counted["a"], counted["b"]
     keys, place = np.unique(np.minimum(a, b) * len(items) + np.maximum(a, b), return_inverse=True)
     wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
     np.add.at(wins_i, place, np.where(a < b, counted["wins"], counted["losses"]))
@@ -164,49 +169,47 @@ def _by_pair(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[st
     return PairTally(items, i, j, wins_i, wins_j, half_vote(privacy), rows, Bounded.by(privacy, clip))
 
 
-def _count(
-    votes: Votes, privacy: Privacy, clip: Clip | None, sums: Callable[[ir.Table, ir.Table], ir.Table]
-) -> dict[str, Integers]:
-    """Run the counting query and refuse if any row is bad."""
+# ---- the counting queries -----------------------------------------------------------------------------------------
+
+
+def _count(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) -> _Counted:
+    """Check, bound and count what one reading of the votes gives."""
     if privacy.counts_people:
         votes.require_person()
-    check.require_exact_text(votes)
-    rows = check.valid_rows(votes, privacy) if votes.skip_invalid else votes.rows()
-    query = sums(weigh(rows, privacy, votes.items, clip), check.items_table(votes.items))
-    if votes.groups is not None:
-        query = check.with_group_index(query, votes.groups).drop("group")
-    found = collect(votes.source, query)
-    counted = {name: _integers(found[name], missing=0 if name in SUMS else -1) for name in found.column_names}
-    undeclared = any((counted[name] < 0).any() for name in counted if name not in SUMS)
-    if undeclared or counted["flawed"].any():
-        check.refuse(votes, privacy)
+    counted = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, privacy) else None
+    if counted is None:
+        counted = _count_snapshot(votes, privacy, clip, by_pair=by_pair)
+    if counted.rows == 0 and privacy.votes_are_public:
+        raise VotesError(f"{votes.source.name} has no votes; give a file with a header and one row per vote")
     return counted
 
 
-def _item_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
-    """Per item index (NULL for names not declared), and per group where there are any: the sums.
+def _count_snapshot(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) -> _Counted:
+    with snapshot(votes, named=privacy.counts_people) as table:
+        rows = int(collect(votes.source, table.agg(rows=table.count()))["rows"][0].as_py())
+        weighed = weigh(check.usable(votes, privacy, table), privacy, clip)
+        query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
+        found = collect(votes.source, query)
+    return _Counted({name: _integers(found[name]) for name in found.column_names}, rows)
 
-    Each side is grouped on its own before the two are united, which is twice as fast as the other way round;
-    flaws that concern a whole row are counted once, on the side of a.
+
+def _item_sums(rows: ir.Table) -> ir.Table:
+    """Per item, and per group where there are any: the sums, in half votes.
+
+    Each side is grouped on its own before the two are united, which is twice as fast as the other way round.
     """
-    import ibis
-
     won, lost = _won_and_lost(rows)
     group = _group(rows)
-    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
+    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, rows=rows.count())
     b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, rows=rows.count())
-    sides = a.union(b.mutate(flawed=ibis.literal(0, type="int64")))
-    known = sides.left_join(items, sides.item == items.name)
-    return known.group_by(*group, "index").agg(**{name: known[name].sum() for name in SUMS})
+    sides = a.union(b)
+    return sides.group_by(*group, "item").agg(**{name: sides[name].sum() for name in SUMS})
 
 
-def _pair_sums(rows: ir.Table, items: ir.Table) -> ir.Table:
-    """Per pair of item indices (NULL for names not declared), and group: the sums, wins being those of a."""
+def _pair_sums(rows: ir.Table) -> ir.Table:
+    """Per pair, and group: the sums, wins being those of a."""
     won, lost = _won_and_lost(rows)
-    group = _group(rows)
-    pairs = rows.group_by(*group, "a", "b").agg(wins=won, losses=lost, rows=rows.count(), flawed=_flawed(rows))
-    known = check.with_indices(pairs, items)
-    return known.group_by(*group, "index_a", "index_b").agg(**{name: known[name].sum() for name in SUMS})
+    return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, rows=rows.count())
 
 
 def _group(rows: ir.Table) -> list[str]:
@@ -220,22 +223,66 @@ def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
     return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
 
 
-def _flawed(rows: ir.Table) -> ir.Value:
-    """How many rows are flawed in a way that the item index does not show."""
-    flawed = (rows.a == rows.b) | rows.weight.isnull()
-    if "y" in rows.columns:
-        flawed |= rows.y.isnull()
-    return flawed.cast("int8").sum()
+# ---- votes that stand alone ---------------------------------------------------------------------------------------
 
 
-def _rows(votes: Votes, privacy: Privacy, counted: int) -> int:
-    """The number of rows before any was dropped; none at all is refused where that number is public."""
-    raw = votes.source.table
-    rows = int(collect(votes.source, raw.agg(rows=raw.count()))["rows"][0].as_py()) if votes.skip_invalid else counted
-    if rows == 0 and privacy.neighbours is not Neighbours.ADD_REMOVE:
-        raise VotesError(f"{votes.source.name} has no votes; give a file with a header and one row per vote")
-    return rows
+def _stand_alone(votes: Votes, privacy: Privacy) -> bool:
+    """Whether each row counts by itself, so that no snapshot is needed.
+
+    No weight is computed from other rows, nothing is skipped, and the query below reads each row once and adds it to
+    both of its items: whichever rows it saw, one vote of them moved the sums as far as one vote may. A file that
+    changes meanwhile is refused. Tables of other engines are read into a snapshot even so.
+    """
+    return not (privacy.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
 
 
-def _integers(column: Any, missing: int) -> Integers:
-    return np.asarray(column.fill_null(missing).to_numpy(), dtype=np.int64)
+def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
+    """The sums of every row, grouped by name before the names are looked up; None if a row is invalid."""
+    rows, items = votes.rows(), names_table(votes.items.names)
+    if by_pair:
+        known = with_place(with_place(_alone_by_pair(rows), "a", items, "place_a"), "b", items, "place_b")
+        known = known.drop("a", "b").rename(a="place_a", b="place_b")
+    else:
+        known = with_place(_alone_by_item(rows), "item", items, "place").drop("item").rename(item="place")
+    if votes.groups is not None:
+        known = with_place(known, "group", names_table(votes.groups), "place_group")
+        known = known.drop("group").rename(group="place_group")
+    found = collect(votes.source, known)
+    votes.source.require_unchanged()
+    keys = [name for name in found.column_names if name not in (*SUMS, "flawed")]
+    if any(found[name].null_count for name in keys) or _integers(found["flawed"]).any():
+        return None  # the snapshot's checks say what is wrong
+    sums = {name: _integers(found[name]) for name in (*keys, *SUMS)}
+    return _Counted(sums, int(sums["rows"].sum()) // (1 if by_pair else 2))
+
+
+def _alone_by_pair(rows: ir.Table) -> ir.Table:
+    import ibis
+
+    y = rows.y if "y" in rows.columns else ibis.literal(2, type="int64")
+    flawed = (rows.a == rows.b) | y.isnull()
+    grouped = rows.group_by(*_group(rows), "a", "b")
+    return grouped.agg(
+        wins=y.sum(), losses=(2 - y).sum(), rows=rows.count(), flawed=ibis.ifelse(flawed, 1, 0).sum()
+    ).view()
+
+
+def _alone_by_item(rows: ir.Table) -> ir.Table:
+    """Both sides in one reading, which Ibis has no words for: GROUPING SETS."""
+    import ibis
+
+    y = "y" if "y" in rows.columns else "2"
+    group = "".join(f'"{name}", ' for name in _group(rows))
+    won, lost = f"CAST(SUM({y}) AS BIGINT)", f"CAST(SUM(2 - {y}) AS BIGINT)"
+    query = f"""
+        SELECT {group}CASE WHEN GROUPING(a) = 0 THEN a ELSE b END AS item,
+               CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END AS wins,
+               CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END AS losses,
+               COUNT(*) AS rows, COUNT(CASE WHEN a = b OR {y} IS NULL THEN 1 END) AS flawed
+        FROM ({ibis.to_sql(rows, dialect="duckdb")}) GROUP BY GROUPING SETS (({group}a), ({group}b))"""
+    schema = dict.fromkeys(_group(rows), "string") | {"item": "string"} | dict.fromkeys((*SUMS, "flawed"), "int64")
+    return rows.get_backend().sql(query, schema=ibis.schema(schema))
+
+
+def _integers(column: Any) -> Integers:
+    return np.asarray(column.to_numpy(), dtype=np.int64)

@@ -6,13 +6,14 @@ columns, where the outcome says which of the two was preferred. Nothing here loa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quietrank import files
-from quietrank.errors import VotesError
+from quietrank import engines, files
+from quietrank.errors import VotesError, either, option
 from quietrank.items import Items, declare, declare_groups, with_pairs
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ B_WINS = ("b", "model_b", "item_b", "right", "second")
 TIES = ("tie", "tie (bothbad)", "both_bad", "bothbad", "tied", "draw", "equal")
 YES = ("1", "1.0", "true", "t", "yes", "y", "tie", "tied")
 NO = ("0", "0.0", "false", "f", "no", "n")
+
+
+_WINNER_LOSER = f"{option('winner')} and {option('loser')}"
+_PAIR_OUTCOME = f"{option('a')}, {option('b')} and {option('outcome')}"
 
 
 @dataclass(frozen=True)
@@ -62,43 +67,50 @@ class Votes:
     skip_invalid: bool = False
     groups: tuple[str, ...] | None = None
     """the declared groups, where one ranking per group is asked for"""
+    all_columns: tuple[str, ...] = ()
+    """also those that are not read"""
 
     def __repr__(self) -> str:
         return f"Votes({self.source.name}, {len(self.items)} items, confidential)"
 
+    @property
+    def compared_as_bytes(self) -> bool:
+        """Whether names are compared as bytes: where the engine is not ours, and may have a collation of its own."""
+        return not self.source.ours
+
     def rows(self, *, numbered: bool = False) -> ir.Table:
-        """One row per vote: a, b (text), y (2 = a won, 1 = tie, 0 = b won, NULL = unreadable), person, group.
+        """One row per vote: a, b, y (2 = a won, 1 = tie, 0 = b won, NULL = unreadable), person, group.
 
         For error messages also the row's number, where there is one, and what was `said` of the outcome.
 
-        Where no column can say otherwise a always won, and there is no y.
-        Items and people are compared as they are written, byte by byte; an empty cell may be NULL or "".
+        Where no column can say otherwise a always won, and there is no y. Items, people and groups are compared as
+        they are written, byte by byte; an empty cell is NULL.
         """
         table = self.source.numbered if numbered and self.source.numbered is not None else self.source.table
-        a, b = _text(table[self.columns.a]), _text(table[self.columns.b])
-        read = {"a": a, "b": b}
+        roles = {"a": self.columns.a, "b": self.columns.b, "person": self.columns.person, "group": self.columns.group}
+        read = {role: self._name(table[column]) for role, column in roles.items() if column is not None}
         if self.columns.outcome is not None or self.columns.tie is not None:
-            read["y"] = self._y(table, a, b)
-        if self.columns.person is not None:
-            read["person"] = _text(table[self.columns.person])
-        if self.columns.group is not None:
-            read["group"] = _text(table[self.columns.group])
+            read["y"] = self._y(table, read["a"], read["b"])
         if files.ROW in table.columns:
             read[files.ROW] = table[files.ROW]
         if numbered and (said := self.columns.outcome or self.columns.tie):
             read["said"] = _text(table[said])
         return table.select(**read)
 
+    def _name(self, column: ir.Value) -> ir.Value:
+        text = _text(column).nullif("")
+        return engines.as_bytes(text, self.source.engine) if self.compared_as_bytes else text
+
     def _y(self, table: ir.Table, a: ir.Value, b: ir.Value) -> ir.Value:
         import ibis
 
         if self.columns.outcome is not None:
-            word = _text(table[self.columns.outcome])
-            plain = word.strip().lower()
+            plain = _text(table[self.columns.outcome]).strip().lower()
             by_word = _cases([(plain.isin(words), y) for words, y in self._words()])
-            by_name = _cases([(word == a, 2), (word == b, 0)])
+            name = self._name(table[self.columns.outcome])
+            by_name = _cases([(name == a, 2), (name == b, 0)])
             # An item may be called like a word: where the two readings differ, the outcome cannot be read.
-            return ibis.ifelse(by_word != by_name, None, ibis.coalesce(by_word, by_name)).cast("int8")
+            return ibis.ifelse(by_word != by_name, None, ibis.coalesce(by_word, by_name)).cast("int16")
         plain = _text(table[self.columns.tie]).strip().lower()
         return _cases([(plain.isin(NO), 2), (plain.isin(YES), 1)])
 
@@ -115,25 +127,30 @@ class Votes:
         """Refuse to protect people when no column says who they are."""
         if self.columns.person is not None:
             return
-        found = _called(self.source.table.columns, PERSON_NAMES)
+        found = _called(self.all_columns, PERSON_NAMES)
         if len(found) > 1:
             raise VotesError(
-                f"more than one column could name the person ({', '.join(found)}); choose one with --person"
+                f"more than one column could name the person ({', '.join(found)}); choose one with {option('person')}"
             )
         raise VotesError(
-            "unit=person and max_per_person need a column that names the person; say which with --person "
-            f"(the columns are {_listed(self.source.table.columns)})"
+            f"{option('unit', 'person')} and {option('max_per_person')} need a column that names the person; say which "
+            f"with {option('person')} (the columns are {_listed(self.all_columns)})"
         )
 
 
 def collect(source: files.Source, query: ir.Table) -> Any:
     """Run a query over the votes and fetch its (small) result as a pyarrow table."""
-    import duckdb
-
-    try:
+    with reading(source):
         return query.to_pyarrow()
-    except duckdb.Error as error:
-        if isinstance(error, duckdb.InterruptException) or "KeyboardInterrupt" in str(error):
+
+
+@contextmanager
+def reading(source: files.Source) -> Iterator[None]:
+    """What the engine cannot do, in our words."""
+    try:
+        yield
+    except engines.errors_of(source.engine) as error:
+        if type(error).__name__ == "InterruptException" or "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
         raise _unreadable(source, error) from None
 
@@ -165,28 +182,39 @@ def read_votes(
     With `skip_invalid`, rows that cannot be used are dropped one by one instead of being an error.
     """
     opened = _open(source, delimiter)
-    columns = recognise(
-        opened.table.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person
-    )
-    if items is not None and items_from_votes:
-        raise VotesError("items are either declared or taken from the votes; give one of the two")
-    if items is None and not items_from_votes:
+    columns = recognise(opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person)
+    if (by is None) != (groups is None):
         raise VotesError(
-            "declare the items with --items (a file or a,b,c), or say --items-from-votes if who is on the list "
-            "is no secret"
+            f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
         )
-    declared = _items_in(opened, columns) if items is None else declare(items)
+    if by is not None:
+        _require_column(opened.columns, "by", by)
+        columns = replace(columns, group=by)
+    if (items is None) != items_from_votes:
+        raise VotesError(_WHICH_ITEMS if items is None else "items are declared or taken from the votes, not both")
+    read = opened.read(tuple(columns.meaning.values()))
+    _require_as_written(read, columns)
+    declared = _items_in(read, columns) if items is None else declare(items)
     if pairs is not None:
         declared = with_pairs(declared, pairs)
-    if (by is None) != (groups is None):
-        raise VotesError("say both: --by, the column of the group, and --groups, the list of all groups")
-    if by is None or groups is None:
-        return Votes(opened, columns, declared, skip_invalid)
-    _require_column(opened.table.columns, "by", by)
-    return Votes(opened, replace(columns, group=by), declared, skip_invalid, declare_groups(groups))
+    listed = None if groups is None else declare_groups(groups)
+    return Votes(read, columns, declared, _checked_flag("skip_invalid", skip_invalid), listed, opened.columns)
+
+
+_WHICH_ITEMS = (
+    f"declare the items with {either('items=[...]', '--items (a file or a,b,c)')}, or say "
+    f"{option('items_from_votes', True)} if who is on the list is no secret"
+)
+
+
+def _checked_flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise VotesError(f"{option(name)} must be True or False; got {name}={value!r}")
+    return value
 
 
 def _items_in(source: files.Source, columns: Columns) -> Items:
+    """All names in the two columns of items. This is a reading of its own: who is on the list is public."""
     sides = [source.table.select(item=_text(source.table[name])).distinct() for name in (columns.a, columns.b)]
     names = sides[0].union(sides[1], distinct=True)
     found = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
@@ -196,42 +224,81 @@ def _items_in(source: files.Source, columns: Columns) -> Items:
     return Items(tuple(sorted(found)), from_votes=True)
 
 
-def _open(source: object, delimiter: str | None) -> files.Source:
-    if isinstance(source, str | Path):
-        return files.open_file(source, delimiter)
+@dataclass(frozen=True)
+class Opened:
+    """What votes are to be read from, once its columns are known."""
+
+    columns: tuple[str, ...]
+    read: Callable[[tuple[str, ...]], files.Source]
+    """the source, of which only these columns are needed"""
+
+
+def _open(source: object, delimiter: str | None) -> Opened:
     # Told by module and not by class, so that none of these libraries is imported for nothing.
-    library = type(source).__module__.partition(".")[0]
-    data: Any = source
-    if library == "ibis":
-        return files.Source(data, None, "an Ibis table")
-    if library == "pyarrow":
-        return files.open_arrow(data, "a pyarrow table")
-    if library == "polars":
-        frame = data.collect() if hasattr(data, "collect") else data
-        return files.open_arrow(frame.to_arrow(), "a polars table")
-    if library == "pandas":
-        return files.open_arrow(_from_pandas(data), "a pandas table")
+    library, data = type(source).__module__.partition(".")[0], source
+    if isinstance(source, str | Path):
+        file = files.open_file(source, delimiter)
+        return Opened(tuple(file.table.columns), lambda needed: file)
+    if library == "ibis" and hasattr(source, "get_backend"):
+        table: Any = source
+        found = files.Source(table, None, "an Ibis table", engines.require_supported(table))
+        return Opened(tuple(table.columns), lambda needed: found)
+    if library in _FRAMES:
+        frame: Any = data.collect() if library == "polars" and hasattr(data, "collect") else data
+        columns = tuple(map(str, frame.column_names if library == "pyarrow" else frame.columns))
+        return Opened(columns, lambda needed: _copied(frame, library, columns, needed))
     raise VotesError(f"cannot read votes from a {type(source).__name__}; give a path, a data frame or an Ibis table")
 
 
-def _from_pandas(frame: Any) -> Any:
+_FRAMES = ("pandas", "polars", "pyarrow")
+
+
+def _copied(frame: Any, library: str, columns: tuple[str, ...], needed: tuple[str, ...]) -> files.Source:
+    """A copy of the needed columns of a data frame."""
     import pyarrow as pa
 
+    places = [columns.index(name) for name in dict.fromkeys(needed)]
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        if library == "pandas":
+            table = pa.Table.from_pandas(frame.iloc[:, places], preserve_index=False)
+        else:
+            table = (frame if library == "pyarrow" else frame.to_arrow()).select(places)
+        return files.open_arrow(table.rename_columns([columns[place] for place in places]), f"a {library} table")
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise VotesError(
-            f"cannot read the pandas table ({files.first_line(error)}); give each column one type and its own name"
+            f"cannot read the {library} table ({files.first_line(error)}); give each column one type and its own name"
         ) from None
+
+
+def _require_as_written(source: files.Source, columns: Columns) -> None:
+    """Refuse columns of names whose cells the engine would change: it might take two people for one."""
+    for role, name in columns.meaning.items():
+        if role in ("outcome", "tie"):
+            continue
+        if name in source.inexact:
+            raise VotesError(
+                f"the column {name!r} has cells that would not be kept as they are written, such as "
+                f"{source.inexact[name]}; write them as text, in quotes"
+            )
+        kind = source.table[name].type()
+        if not any(getattr(kind, f"is_{known}")() for known in _AS_WRITTEN):
+            raise VotesError(
+                f"the column {name!r} has the type {kind}, whose values are not kept as they are written; convert it "
+                "to text"
+            )
+
+
+_AS_WRITTEN = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "uuid", "binary")
+"""Types whose values stay apart as text. Durations are not among them: they lose their nanoseconds."""
 
 
 def recognise(names: Sequence[str], **given: str | None) -> Columns:
     """The meaning of the columns: as given, or by their common names."""
-    for option, name in given.items():
-        _require_column(names, option, name)
+    for role, name in given.items():
+        _require_column(names, role, name)
     person = given["person"] or _only_one(names, PERSON_NAMES)
     if not given["tie"] and len(found := _called(names, TIE_NAMES)) > 1:
-        raise VotesError(f"more than one column could flag ties ({', '.join(found)}); choose one with --tie")
+        raise VotesError(f"more than one column could flag ties ({', '.join(found)}); choose one with {option('tie')}")
     if given["winner"] or given["loser"]:
         return _winner_loser(names, given, person)
     if given["a"] or given["b"] or given["outcome"]:
@@ -239,24 +306,24 @@ def recognise(names: Sequence[str], **given: str | None) -> Columns:
     return _by_common_names(names, given, person)
 
 
-def _require_column(names: Sequence[str], option: str, name: str | None) -> None:
+def _require_column(names: Sequence[str], role: str, name: str | None) -> None:
     if name is not None and name not in names:
-        raise VotesError(f"there is no column {name!r} for --{option}; the columns are {_listed(names)}")
+        raise VotesError(f"there is no column {name!r} for {option(role)}; the columns are {_listed(names)}")
 
 
 def _winner_loser(names: Sequence[str], given: dict[str, str | None], person: str | None) -> Columns:
     winner, loser = given["winner"], given["loser"]
     if winner is None or loser is None or given["a"] or given["b"] or given["outcome"]:
-        raise VotesError("give --winner and --loser together, or --a, --b and --outcome together")
+        raise VotesError(f"give {_WINNER_LOSER} together, or {_PAIR_OUTCOME} together")
     return Columns(winner, loser, tie=given["tie"] or _only_one(names, TIE_NAMES), person=person)
 
 
 def _pair_outcome(names: Sequence[str], given: dict[str, str | None], person: str | None) -> Columns:
     a, b, outcome = given["a"], given["b"], given["outcome"]
     if a is None or b is None or outcome is None:
-        raise VotesError("give --a, --b and --outcome together, or --winner and --loser together")
+        raise VotesError(f"give {_PAIR_OUTCOME} together, or {_WINNER_LOSER} together")
     if given["tie"]:
-        raise VotesError("--tie goes with --winner and --loser; an outcome column says 'tie' itself")
+        raise VotesError(f"{option('tie')} goes with {_WINNER_LOSER}; an outcome column says 'tie' itself")
     return Columns(a, b, outcome=outcome, person=person)
 
 
@@ -275,7 +342,7 @@ def _by_common_names(names: Sequence[str], given: dict[str, str | None], person:
     if len(found) == 1:
         return found[0]
     problem = "do not say which column is which" if not found else "can be read in more than one way"
-    raise VotesError(f"the columns {_listed(names)} {problem}; give --winner and --loser, or --a, --b and --outcome")
+    raise VotesError(f"the columns {_listed(names)} {problem}; give {_WINNER_LOSER}, or {_PAIR_OUTCOME}")
 
 
 def _called(names: Sequence[str], common: Sequence[str]) -> list[str]:
@@ -298,10 +365,11 @@ def _text(column: ir.Value) -> ir.Value:
 
     if not column.type().is_floating():
         return column.cast("string")
-    whole = (column == column.floor()) & (column.abs() < 2**53)
+    # Ibis's floor is an integer, which infinity and numbers beyond 2^53 do not have: one half stands in for them.
+    small = ibis.ifelse(column.abs() < 2**53, column, 0.5)
     return ibis.cases(
         (column.isnan(), ibis.null("string")),
-        (whole, ibis.ifelse(whole, column, 0).cast("int64").cast("string")),
+        (column == small.floor(), small.floor().cast("string")),
         else_=column.cast("string"),
     )
 
@@ -309,7 +377,7 @@ def _text(column: ir.Value) -> ir.Value:
 def _cases(cases: list[tuple[ir.Value, int]]) -> ir.Value:
     import ibis
 
-    return ibis.cases(*cases, else_=None).cast("int8")
+    return ibis.cases(*cases, else_=None).cast("int16")
 
 
 def _unreadable(source: files.Source, error: Exception) -> VotesError:
@@ -320,7 +388,7 @@ def _unreadable(source: files.Source, error: Exception) -> VotesError:
     bad = files.ragged_rows(source.file) if source.file is not None else []
     if bad:
         return VotesError(
-            f"{source.name} has rows that do not fit its header, such as {'; '.join(bad)}; mend them, "
-            "or say which character parts the columns with --delimiter"
+            f"{source.name} has rows that do not fit its header, such as {'; '.join(bad)}; fix them, "
+            f"or say which character separates the columns with {option('delimiter')}"
         )
-    return VotesError(f"{source.name} cannot be read ({first}); mend the file")
+    return VotesError(f"{source.name} cannot be read ({first}); fix the file")

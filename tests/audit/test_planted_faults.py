@@ -279,10 +279,12 @@ def lattice_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bad_rows_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = check.valid_rows
-    monkeypatch.setattr(
-        check, "valid_rows", lambda read, privacy: keep(read, privacy.changed(neighbours="replace", design="private"))
-    )
+    keep = check.usable
+
+    def dropping(read: votes.Votes, privacy: Privacy, rows: Any) -> Any:
+        return keep(read, privacy.changed(neighbours="replace", design="private"), rows)
+
+    monkeypatch.setattr(check, "usable", dropping)
 
 
 FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [

@@ -1,0 +1,125 @@
+"""An Ibis table in; what its engine compares names by, and a way to read it only once, out.
+
+Engines differ in what they take for the same name: DuckDB, SQLite and Spark compare bytes unless told otherwise,
+PostgreSQL follows the column's collation, MySQL and SQL Server ignore case. Two people taken for one would share a
+weight, so names are compared as bytes on every engine listed here, and any other engine is refused by its name.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import VotesError
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+EXACT_DECIMALS = ("duckdb", "postgres", "pyspark")
+"""Engines whose decimal(38, 0) is exact, which clipping needs."""
+
+
+def require_supported(table: ir.Table) -> str:
+    """The engine's name; refused unless it is known how to compare bytes there."""
+    import ibis.common.exceptions as ibis_errors
+
+    try:
+        engine = str(table.get_backend().name)
+    except ibis_errors.IbisError:
+        raise VotesError(
+            "this Ibis table belongs to no connection; take it from one, as connection.table(...)"
+        ) from None
+    if engine not in _BYTES:
+        raise VotesError(
+            f"votes in the engine {engine} cannot be counted, because it is not known how names are compared there; "
+            f"export them to a Parquet or CSV file (supported are {', '.join(_BYTES)})"
+        )
+    return engine
+
+
+def as_bytes(text: ir.Value, engine: str) -> ir.Value:
+    """The text as bytes, which no collation touches."""
+    return _BYTES[engine](text)
+
+
+def _encoded(text: ir.Value) -> ir.Value:
+    import ibis
+
+    return ibis.udf.scalar.builtin(_encode, name="encode")(text)
+
+
+def _converted(text: ir.Value) -> ir.Value:
+    import ibis
+
+    return ibis.udf.scalar.builtin(_convert_to, name="convert_to")(text, "UTF8")
+
+
+def _cast(text: ir.Value) -> ir.Value:
+    return text.cast("binary")
+
+
+def _encode(text: str) -> bytes:
+    raise NotImplementedError("runs in the engine")
+
+
+def _convert_to(text: str, encoding: str) -> bytes:
+    raise NotImplementedError("runs in the engine")
+
+
+_BYTES: dict[str, Callable[[Any], Any]] = {
+    "duckdb": _encoded, "postgres": _converted, "pyspark": _cast, "sqlite": _cast
+}  # fmt: skip
+
+
+def errors_of(engine: str) -> tuple[type[Exception], ...]:
+    """What the engine raises when it cannot run a query."""
+    if engine == "duckdb":
+        import duckdb
+
+        return (duckdb.Error,)
+    if engine == "postgres":
+        import psycopg
+
+        return (psycopg.Error,)
+    if engine == "pyspark":
+        from pyspark.errors import PySparkException
+
+        return (PySparkException,)
+    import sqlite3
+
+    return (sqlite3.Error,)
+
+
+@contextmanager
+def read_once(rows: ir.Table) -> Iterator[ir.Table]:
+    """The rows in a temporary table of the engine's own, which is dropped afterwards: whatever the rows come from,
+    they are read exactly once."""
+    backend, name = rows.get_backend(), f"quietrank_{uuid.uuid4().hex}"
+    drop = _drop_view if backend.name == "pyspark" else _drop_table
+    try:
+        yield (
+            _checkpoint(backend, name, rows)
+            if backend.name == "pyspark"
+            else backend.create_table(name, rows, temp=True)
+        )
+    finally:
+        with suppress(*errors_of(backend.name)):  # an interrupted connection; the table goes with it
+            drop(backend, name)
+
+
+def _drop_table(backend: Any, name: str) -> None:
+    backend.drop_table(name, force=True)
+
+
+def _checkpoint(backend: Any, name: str, rows: ir.Table) -> ir.Table:
+    """Spark has no temporary tables. A local checkpoint forgets where it came from: lost, it fails, and is not
+    computed a second time."""
+    frame = backend._session.sql(backend.compile(rows)).localCheckpoint(eager=True)
+    frame.createOrReplaceTempView(name)
+    return backend.table(name)
+
+
+def _drop_view(backend: Any, name: str) -> None:
+    backend._session.catalog.dropTempView(name)
