@@ -32,7 +32,7 @@ def server() -> Iterator[Any]:
     ibis = pytest.importorskip("ibis")
     pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
     programs, folder = _programs(), tempfile.mkdtemp(prefix="qr-")
-    other = {"user": "postgres"} if os.geteuid() == 0 else {}  # PostgreSQL does not run as root
+    other: Any = {"user": "postgres"} if os.geteuid() == 0 else {}  # PostgreSQL does not run as root
     if other:
         shutil.chown(folder, "postgres")
 

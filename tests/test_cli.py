@@ -276,7 +276,8 @@ def test_no_person_column_is_refused_for_people(run: Run, tmp_path: Path) -> Non
 def test_the_votes_are_never_overwritten(run: Run, votes: Path, tmp_path: Path) -> None:
     """--out on the votes themselves, or on a folder, is refused before anything is drawn."""
     before = votes.read_bytes()
-    for out in (votes, tmp_path):
+    (tmp_path / "folder.json").mkdir()
+    for out in (votes, tmp_path / "folder.json"):
         assert run("rank", votes, *VOTE, "--items", "x,y,z", "--out", out).code == 1
     assert votes.read_bytes() == before
 
@@ -445,10 +446,10 @@ def test_what_was_paid_for_is_printed_when_the_tally_cannot_be_written(
 ) -> None:
     """A full disk loses the file, not the release."""
 
-    def full(path: Path, text: str) -> None:
+    def full(path: Path, text: str, kind: object, *, overwrite: bool) -> None:
         raise ReleaseError(f"cannot write {path}: no space left; choose another place")
 
-    monkeypatch.setattr("quietrank.tally_file.write_whole", full)
+    monkeypatch.setattr("quietrank.cli.write_text", full)
     result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--save-tally", tmp_path / "t.json", "--format", "csv")
     assert result.code == 1
     assert "no space left" in result.stderr
@@ -511,11 +512,14 @@ def test_check_names_items_without_votes(run: Run, votes: Path, tmp_path: Path) 
     assert re.search(r"items without votes +1  \(name\)", found.stdout)
 
 
-def test_a_release_is_not_written_under_a_misleading_name(run: Run, votes: Path, tmp_path: Path) -> None:
-    """--out writes JSON; the remedy for CSV is told, and nothing is spent."""
-    found = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / "r.csv")
+@pytest.mark.parametrize("name", ["r.html", "r", "r.json.txt", "r.tsv", "r.db"])
+def test_a_release_is_not_written_under_a_misleading_name(run: Run, votes: Path, tmp_path: Path, name: str) -> None:
+    """The ending says the format; another one is refused before anything is spent."""
+    found = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / name)
     assert found.code == 2
-    assert "--format csv" in found.stderr
+    assert "name it .json or .csv" in found.stderr
+    assert run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / "r.csv").code == 0
+    assert (tmp_path / "r.csv").read_text().startswith("rank,item,score")
 
 
 def test_a_payment_is_told(run: Run, votes: Path, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def _same(first: object, second: object) -> bool:
 def test_json_goes_both_ways_exactly(made: str, tmp_path: Path) -> None:
     """Values, law, promise, public design: what is read is what was written, for every mechanism and promise."""
     privacy, words = MADE[made]
-    tally = qr.noisy_tally(from_arrow(VOTES, skip_invalid=True), privacy, **words)  # type: ignore[arg-type]
+    tally = qr.noisy_tally(from_arrow(VOTES, skip_invalid=True), privacy, **words)
     text = tally.to_json(tmp_path / "tally.json")
     assert json.loads(text)["format"] == "quietrank/noisy-tally/1"
     assert json.loads(text)["privacy"]["statement"] == tally.privacy.statement

@@ -1,34 +1,41 @@
 """The command line: words in, results to stdout, everything else to stderr.
 
-Exit codes: 0 done; 1 refused or failed, with a one-line reason and a remedy; 2 wrong usage. Heavy modules are
-imported where they are used, so that `--help` is quick.
+Exit codes: 0 done, also when the reader of a pipe went away; 1 refused or failed, with a one-line reason and a remedy;
+2 wrong usage; 3 a release was made and saved, but could not be shown; 130 interrupted. Heavy modules are imported where
+they are used, so that `--help` is quick.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
 from quietrank import __version__
 from quietrank.audit.commands import audit
-from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.errors import QuietrankError, ReleaseError, UsageError
 from quietrank.ledger.commands import ledger_app, open_ledger
+from quietrank.outputs import RELEASE, TALLY, VOTES, Kind, check_apart, check_output, write_text
 from quietrank.paper.commands import paper_app
 from quietrank.planning.commands import plan
+from quietrank.screen import never_fail_on_a_character, show, show_data, silence_stdout, tell, visible
 
 if TYPE_CHECKING:
     from quietrank.check import Report
     from quietrank.grouped import GroupedRelease
+    from quietrank.ledger.book import BudgetLedger
     from quietrank.noisy import GroupedTally, NoisyTally
     from quietrank.nonprivate import NonPrivateFit
     from quietrank.privacy import Privacy
@@ -46,6 +53,7 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")
 app.command()(audit)
 stderr = Console(stderr=True)
+NOT_SHOWN, INTERRUPTED = 3, 130
 
 
 class Format(StrEnum):
@@ -54,9 +62,12 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-class UsageError(QuietrankError):
-    """The command was called in a way that cannot be meant; exit code 2."""
-
+Out = Annotated[
+    Path | None, typer.Option(help="Also write the release here, as its ending says.", metavar="FILE.json|.csv")
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an earlier file of the same kind; never one of another kind.")
+]
 
 # ---- options that every command reading votes shares -----------------------------------------------------------
 
@@ -207,7 +218,8 @@ def rank(
     ledger: Annotated[
         Path | None, typer.Option(help="Pay from this budget (see quietrank ledger).", metavar="FILE")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
     """Make a private ranking from a file of votes.
@@ -227,33 +239,31 @@ def rank(
         clip=clip,
     )
     ridge = _gamma(gamma)
-    _check_writable(out, source.path)
-    _check_writable(save_tally, source.path, "--save-tally")
-    _check_json(out)
-    if out is not None and out == save_tally:
-        raise UsageError(f"--out and --save-tally are both {out}; give each its own file")
+    _check_releases(out, save_tally, overwrite, reads=(source.path, ledger))
     perturbed: dict[str, Any] = {
         "comparisons_per_item": comparisons_per_item, "calibration": calibration, "link": link
     }  # fmt: skip
     pipeline.Asked.of(mechanism, method, ridge, **perturbed)  # refused before anything is read or paid for
-    budget = None if ledger is None else open_ledger(ledger, out, save_tally)  # refused before the votes are read
+    budget = None if ledger is None else open_ledger(ledger)  # refused before the votes are read
     with stderr.status("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
+        warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, told afterwards
         words: dict[str, Any] = {"mechanism": mechanism, "method": method, "ledger": budget}
         if save_tally is None:
             make = pipeline.rank if by is None else pipeline.rank_by_group
             release: Release | GroupedRelease = make(votes, privacy, **words, gamma=ridge, **perturbed)
+            tally: NoisyTally | GroupedTally | None = None
         else:
             draw = pipeline.noisy_tally if by is None else pipeline.noisy_tally_by_group
             tally = draw(votes, privacy, **words)
-    if save_tally is not None:
-        release = _saved(tally, save_tally, method, ridge, format)
-    _print_release(release, format)  # first: what was paid for must not be lost when the file cannot be written
-    if budget is not None:
-        left = f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}"
-        stderr.print(f"Paid from {ledger}, entry {release.ledger_entry}; {left}.", highlight=False, markup=False)
-    if out is not None:
-        release.to_json(out)
+            release = pipeline.rerank(tally, method=method, gamma=ridge)
+    try:
+        _deliver(release, format, out, overwrite, tally=tally, save_tally=save_tally, paid=True)
+    finally:
+        if warning is not None:
+            tell(warning)
+        if budget is not None:
+            _tell_payment(budget, release)
 
 
 @app.command()
@@ -262,20 +272,17 @@ def rerank(
     method: Annotated[str, typer.Option(help="auto, net-wins, wins, win-rate or bradley-terry.")] = "auto",
     gamma: Annotated[str, typer.Option(help="Ridge of Bradley-Terry scores: a number, or auto.")] = "auto",
     top: Annotated[int | None, typer.Option(help="Show only the first K items.", metavar="K")] = None,
-    out: Annotated[Path | None, typer.Option(help="Also write the release here.", metavar="FILE.json")] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
     """Make another ranking from noisy counts that were saved. Costs nothing: the counts have been paid for."""
     from quietrank import pipeline
     from quietrank.tally_file import load_any
 
-    _check_writable(out, tally)
-    _check_json(out)
+    _check_releases(out, None, overwrite, reads=(tally,))
     release = pipeline.rerank(load_any(tally), method=method, gamma=_gamma(gamma))
-    release = release if top is None else release.top(top)
-    _print_release(release, format)
-    if out is not None:
-        release.to_json(out)
+    _deliver(release if top is None else release.top(top), format, out, overwrite)
 
 
 @app.command()
@@ -354,7 +361,7 @@ def simulate(
         raise UsageError("say how to compare: --people and --per-person, or --p")
     if (items is None) == (strengths is None):
         raise UsageError("say what is compared: --items N, or --strengths FILE.csv")
-    _check_writable(out)
+    check_output(out, VOTES)
     rng = np.random.default_rng(seed)
     if strengths is not None:
         names, theta = simulation.read_strengths(strengths)
@@ -423,37 +430,101 @@ def _gamma(word: str) -> Any:
         raise UsageError(f"--gamma must be a number or auto; got {word!r}") from None
 
 
-def _check_json(out: Path | None) -> None:
-    if out is not None and out.suffix in (".csv", ".tsv", ".parquet", ".html"):
-        raise UsageError(f"--out writes JSON: name it .json, not {out.name}; for CSV, --format csv prints it")
-
-
-def _check_writable(out: Path | None, votes: Path | None = None, option: str = "--out") -> None:
+def _check_releases(out: Path | None, save_tally: Path | None, overwrite: bool, reads: Sequence[Path | None]) -> None:
     """Refuse before any noise is drawn rather than after."""
-    if out is None:
-        return
-    if not out.parent.is_dir():
-        raise ReleaseError(f"there is no folder {out.parent}; make it, or choose another place for {out.name}")
-    if out.is_dir():
-        raise ReleaseError(f"{out} is a folder; give the name of a file in it")
-    if not os.access(out if out.exists() else out.parent, os.W_OK):
-        raise ReleaseError(f"{out} cannot be written; choose another place")
-    if votes is not None and votes.exists() and out.exists() and out.samefile(votes):
-        raise ReleaseError(f"{option} would overwrite {votes}, which is read; choose another name")
+    check_output(out, RELEASE, overwrite=overwrite, reads=reads)
+    check_output(save_tally, TALLY, "save_tally", overwrite=overwrite, reads=reads)
+    check_apart(out=out, save_tally=save_tally)
 
 
-def _saved(
-    tally: NoisyTally | GroupedTally, path: Path, method: str, gamma: Any, format: Format
-) -> Release | GroupedRelease:
-    """The release, once the tally is saved: what was paid for must not be lost when either of the two fails."""
-    from quietrank import pipeline
+def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
+    """Votes that name people are about people: what protecting single votes does for them, for the data holder."""
+    from quietrank.check import most_votes
+    from quietrank.privacy import Unit, plain_number
 
+    if privacy.unit is not Unit.COMPARISON or votes.columns.person is None:
+        return None
+    most = privacy.max_per_person or most_votes(votes)
+    if most <= 1:
+        return None
+    return (
+        f"For you only: these votes name people, and some have up to {most}. With --unit comparison a person with "
+        f"c votes is protected with cε, here up to {plain_number(most * privacy.epsilon)}; to protect people, say "
+        "--unit person --max-per-person L."
+    )
+
+
+def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease) -> None:
     try:
-        tally.to_json(path)
-    except ReleaseError:
-        _print_release(pipeline.rerank(tally, method=method, gamma=gamma), format)
-        raise
-    return pipeline.rerank(tally, method=method, gamma=gamma)
+        left = f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}"
+    except QuietrankError as error:  # the release is out, whatever became of the ledger meanwhile
+        left = error.in_options()
+    tell(f"Paid from {budget.path}, entry {release.ledger_entry}; {left}.")
+
+
+# ---- nothing that was paid for is lost -------------------------------------------------------------------------
+
+
+def _deliver(
+    release: Release | GroupedRelease,
+    format: Format,
+    out: Path | None,
+    overwrite: bool,
+    *,
+    tally: NoisyTally | GroupedTally | None = None,
+    save_tally: Path | None = None,
+    paid: bool = False,
+) -> None:
+    """Files first, then the screen; whatever of it fails, a release that was paid for is in one of the two."""
+    failed: list[QuietrankError] = []
+    written = False
+    for path, text, kind in _files(release, out, tally, save_tally):
+        try:
+            write_text(path, text, kind, overwrite=overwrite)
+            written = True
+        except ReleaseError as error:
+            failed.append(error)
+    try:
+        _print_release(release, format)
+    except (OSError, ValueError) as error:
+        _not_shown(error, release, None if not paid else (out or save_tally) if written else _rescued(release))
+    if failed:
+        raise failed[0]
+
+
+def _files(
+    release: Release | GroupedRelease,
+    out: Path | None,
+    tally: NoisyTally | GroupedTally | None,
+    save_tally: Path | None,
+) -> list[tuple[Path, str, Kind]]:
+    """What is to be written where."""
+    found = []
+    if tally is not None and save_tally is not None:
+        found.append((save_tally, tally.to_json(), TALLY))
+    if out is not None:
+        found.append((out, release.to_csv() if out.suffix.lower() == ".csv" else release.to_json(), RELEASE))
+    return found
+
+
+def _rescued(release: Release | GroupedRelease) -> Path | None:
+    """A new file with a release that could not be shown and was not to be written anywhere."""
+    name = f"quietrank-release-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.json"
+    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+        with contextlib.suppress(ReleaseError):
+            write_text(folder / name, release.to_json(), RELEASE, overwrite=False)
+            return folder / name
+    return None
+
+
+def _not_shown(error: Exception, release: Release | GroupedRelease, kept: Path | None) -> NoReturn:
+    """Say where a release is that standard output did not take; a reader that went away is no failure."""
+    silence_stdout()
+    if kept is not None:
+        _complain(QuietrankError(f"standard output did not take the release, which was paid for; it is in {kept}"))
+    elif not isinstance(error, BrokenPipeError):
+        raise QuietrankError(f"standard output cannot be written ({error}); send it elsewhere, or use --out")
+    raise typer.Exit(0 if isinstance(error, BrokenPipeError) else NOT_SHOWN)
 
 
 def _print_release(release: Release | GroupedRelease, format: Format) -> None:
@@ -472,12 +543,10 @@ def _print_fit(fitted: NonPrivateFit, format: Format) -> None:
 
 
 def _print(result: Any, render: Callable[[Any], Any], format: Format) -> None:
-    if format is Format.JSON:
-        sys.stdout.write(result.to_json())
-    elif format is Format.CSV:
-        sys.stdout.write(result.to_csv())
+    if format is Format.TABLE:
+        show(render(result))
     else:
-        Console().print(render(result))
+        show_data(result.to_json() if format is Format.JSON else result.to_csv())
 
 
 def _print_report(found: Report) -> None:
@@ -492,43 +561,69 @@ def _print_report(found: Report) -> None:
         lines["people"] = found.people
         lines |= {f"votes per person, {name}": value for name, value in found.votes_per_person.items()}
     lines |= {f"invalid: {flaw}": count for flaw, count in found.flaws.items()}
-    for role, name in found.columns.items():
-        print(f"{'column read as ' + role:28}{name:>12}")
+    shown = [f"{'column read as ' + role:28}{visible(name):>12}" for role, name in found.columns.items()]
     if found.unread:
-        print(f"{'columns not read':28}{', '.join(found.unread):>12}")
-    for name, value in lines.items():
-        print(f"{name:28}{value:>12}")
+        shown.append(f"{'columns not read':28}{visible(', '.join(found.unread)):>12}")
+    shown += [f"{name:28}{value:>12}" for name, value in lines.items()]
     if found.unmentioned:
-        more = ", …" if len(found.unmentioned) > 5 else ""
-        print(f"{'items without votes':28}{len(found.unmentioned):>12}  ({', '.join(found.unmentioned[:5])}{more})")
-    for example in found.examples:
-        print(f"  {example}")
+        some = visible(", ".join(found.unmentioned[:5])) + (", …" if len(found.unmentioned) > 5 else "")
+        shown.append(f"{'items without votes':28}{len(found.unmentioned):>12}  ({some})")
+    shown += [f"  {example}" for example in found.examples]
+    show_data("\n".join(shown) + "\n")
 
 
 def main() -> None:
     """Run the command line; an error a user can mend becomes one line on stderr."""
+    never_fail_on_a_character()
+    code = _run()
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        silence_stdout()
+        code = code if isinstance(error, BrokenPipeError) else _failed(error)
+    sys.exit(code)
+
+
+def _run() -> int:
+    """The exit code of the command."""
     try:
         app()
-    except BrokenPipeError:
-        # The reader went away, as `| head` does; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        return 0
+    except SystemExit as done:
+        if isinstance(done.__context__, BrokenPipeError):  # Typer's own answer to a closed pipe is 1
+            silence_stdout()
+            return 0
+        if done.code == INTERRUPTED:
+            return _interrupted()
+        return done.code if isinstance(done.code, int) else 0
     except UsageError as error:
         _complain(error)
-        sys.exit(2)
+        return 2
     except QuietrankError as error:
         _complain(error)
-        sys.exit(1)
+        return 1
+    except BrokenPipeError:
+        silence_stdout()
+        return 0
     except OSError as error:
-        _complain(QuietrankError(f"cannot write or read: {error}; check the place and the space on it"))
-        sys.exit(1)
+        return _failed(error)
     except (KeyboardInterrupt, RuntimeError) as error:
         # The engine reports an interrupted query as a RuntimeError.
         if isinstance(error, RuntimeError) and "interrupt" not in str(error).lower():
             raise
-        _complain(QuietrankError("interrupted; whether a ledger was debited before, `quietrank ledger show` tells"))
-        sys.exit(130)
+        return _interrupted()
+
+
+def _failed(error: OSError) -> int:
+    _complain(QuietrankError(f"cannot write or read: {error}; check the place and the space on it"))
+    return 1
+
+
+def _interrupted() -> int:
+    _complain(QuietrankError("interrupted; whether a ledger was debited before, `quietrank ledger show` tells"))
+    return INTERRUPTED
 
 
 def _complain(error: QuietrankError) -> None:
-    print(f"quietrank: {error.in_options()}", file=sys.stderr)
+    tell(f"quietrank: {error.in_options()}")

@@ -46,6 +46,10 @@ class QuietrankError(Exception):
         return _BOTH.sub(r"\2", self.message)
 
 
+class UsageError(QuietrankError):
+    """The call cannot be meant; on the command line, exit code 2."""
+
+
 class VotesError(QuietrankError):
     """The votes, or the list of items, cannot be used as they are."""
 

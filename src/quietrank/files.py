@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import shutil
 import tempfile
 import weakref
@@ -102,7 +103,7 @@ class TextFile:
         )
 
 
-def open_file(path: str | Path, delimiter: str | None = None) -> Source:
+def open_file(path: str | os.PathLike[str], delimiter: str | None = None) -> Source:
     """Open a file of votes by its ending."""
     path = Path(path)
     if not is_file(path):
@@ -188,8 +189,8 @@ def _open_csv(path: Path, delimiter: str | None) -> Source:
     if head[0] in "\r\n":
         raise VotesError(f"{path} begins with an empty line; its first line must name the columns")
     delimiter = delimiter or _guess_delimiter(head)
-    if len(delimiter) != 1:
-        raise VotesError(f"the delimiter must be a single character, got {delimiter!r}")
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
+        raise VotesError(f"{option('delimiter')} must be a single character, such as ';'; got {delimiter!r}")
     columns = _first_record(path, head, delimiter)
     _check_header(path, columns, delimiter)
     file = TextFile(path, delimiter, columns)

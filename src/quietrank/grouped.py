@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import ReleaseError
 from quietrank.privacy import Neighbours, Privacy
-from quietrank.release import Release, csv_text, json_text, promise, read_json, write_whole
+from quietrank.release import Release, csv_text, json_text, promise, read_json, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,11 +88,11 @@ class GroupedRelease:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The releases as JSON text; also written to `path`, whole or not at all."""
-        return _written(json_text(self.to_dict()), path)
+        return written(json_text(self.to_dict()), path)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """All rankings as CSV text with a column `group`; also written to `path`, whole or not at all."""
-        return _written(csv_text(self.rows()), path)
+        return written(csv_text(self.rows()), path)
 
     def __str__(self) -> str:
         from quietrank.render.table import as_text, render_grouped
@@ -116,9 +116,3 @@ class GroupedRelease:
         if len({release.privacy for _, release in found.releases}) != 1:
             raise ReleaseError("these releases are damaged (their promises differ, or there are none); use a copy")
         return found
-
-
-def _written(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        write_whole(Path(path), text)
-    return text

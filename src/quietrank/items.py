@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quietrank.errors import VotesError
+from quietrank.errors import VotesError, option
 from quietrank.graphs import Graph, complete, from_pairs
+from quietrank.words import whole_number
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,24 @@ def check_names(names: Sequence[str], what: str = "item") -> None:
 
 
 def declare(names: Iterable[object]) -> Items:
-    """Items from names given in Python; numbers become text, as they do in a file."""
-    if isinstance(names, Items):
-        return names
-    if isinstance(names, str):
-        raise VotesError(f"items must be a list of names, such as ['tea', 'coffee']; got the text {names!r}")
-    return Items(tuple(str(name) for name in names))
+    """Items from names given in Python; whole numbers become text, as they do in a file."""
+    return names if isinstance(names, Items) else Items(_as_names(names, "item"))
+
+
+def _as_names(names: Iterable[object], what: str) -> tuple[str, ...]:
+    """A list of names, or of whole numbers that stand for them."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise VotesError(f"{option(what + 's')} must be a list of names, such as ['tea', 'coffee']; got {names!r}")
+    return tuple(_as_name(name, what) for name in names)
+
+
+def _as_name(given: object, what: str) -> str:
+    plain = given.as_py() if hasattr(given, "as_py") else given  # a pyarrow scalar
+    if isinstance(plain, str):
+        return str(plain)
+    if (value := whole_number(plain)) is not None:
+        return str(value)
+    raise VotesError(f"every {what} must have a name, as text or a whole number; got {plain!r}")
 
 
 def is_file(path: Path) -> bool:
@@ -74,9 +88,7 @@ def is_file(path: Path) -> bool:
 
 def declare_groups(names: Iterable[object]) -> tuple[str, ...]:
     """The public list of groups, from names given in Python."""
-    if isinstance(names, str):
-        raise VotesError(f"groups must be a list of names, such as ['north', 'south']; got the text {names!r}")
-    found = tuple(str(name) for name in names)
+    found = _as_names(names, "group")
     check_names(found, "group")
     if not found:
         raise VotesError("the list of groups is empty; declare at least one group")
@@ -84,12 +96,12 @@ def declare_groups(names: Iterable[object]) -> tuple[str, ...]:
 
 
 def parse_items(text: str) -> Items:
-    """Items from the command line: a file with one name per line, or the names parted by commas."""
+    """Items from the command line: a file with one name per line, or the names separated by commas."""
     return Items(parse_names(text))
 
 
 def parse_names(text: str, what: str = "item") -> tuple[str, ...]:
-    """Names from the command line: a file with one per line, or the names parted by commas."""
+    """Names from the command line: a file with one per line, or the names separated by commas."""
     path = Path(text)
     if "," not in text or is_file(path):
         return _read_names(path, what)
@@ -98,12 +110,12 @@ def parse_names(text: str, what: str = "item") -> tuple[str, ...]:
 
 def _read_names(path: Path, what: str) -> tuple[str, ...]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = re.split("\r\n|\n|\r", path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         raise VotesError(f"{path} is not UTF-8 text; save the list of {what}s as UTF-8") from None
     except OSError:
         raise VotesError(
-            f"there is no file {path}; give a file with one {what} per line, or the {what}s parted by commas"
+            f"there is no file {path}; give a file with one {what} per line, or the {what}s separated by commas"
         ) from None
     return tuple(line for line in lines if line.strip())
 
@@ -112,22 +124,28 @@ def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:
     """The items with a public list of the pairs that people may be asked about."""
     place = {name: index for index, name in enumerate(items.names)}
     found = []
-    for first, second in pairs:
-        unknown = [str(name) for name in (first, second) if str(name) not in place]
+    for first, second in map(_as_pair, pairs if isinstance(pairs, Iterable) else (pairs,)):
+        unknown = [name for name in (first, second) if name not in place]
         if unknown:
             raise VotesError(
-                f"the list of pairs has {first!r}, {second!r}, but {unknown[0]!r} is not declared; add it to --items, "
-                "or take the pair out (the list has no header)"
+                f"the list of pairs has {first!r}, {second!r}, but {unknown[0]!r} is not declared; add it to "
+                f"{option('items')}, or take the pair out (the list has no header)"
             )
-        if str(first) == str(second):
+        if first == second:
             raise VotesError(f"the list of pairs has {first!r} against itself; take it out")
-        found.append((place[str(first)], place[str(second)]))
+        found.append((place[first], place[second]))
     if not found:
-        raise VotesError("the list of askable pairs is empty; give one pair per line, parted by a comma")
+        raise VotesError("the list of askable pairs is empty; give pairs of items, or leave it out")
     alone = set(items.names) - {items.names[k] for pair in found for k in pair}
     if alone:
-        raise VotesError(f"the item {min(alone)!r} is on no askable pair; take it off --items, or add a pair")
+        raise VotesError(f"the item {min(alone)!r} is on no askable pair; take it off {option('items')}, or add a pair")
     return replace(items, pairs=from_pairs(len(items), found).edges)
+
+
+def _as_pair(given: object) -> tuple[str, str]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable) or len(pair := tuple(given)) != 2:
+        raise VotesError(f"{option('pairs')} must be pairs of items, such as ('tea', 'coffee'); got {given!r}")
+    return _as_name(pair[0], "item"), _as_name(pair[1], "item")
 
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:
@@ -138,10 +156,11 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
     except UnicodeDecodeError:
         raise VotesError(f"{path} is not UTF-8 text; save the list of pairs as UTF-8") from None
     except OSError:
-        raise VotesError(f"there is no file {path}; give a file with one pair per line, parted by a comma") from None
+        raise VotesError(f"there is no file {path}; give a file with one pair per line, separated by a comma") from None
     for number, row in enumerate(rows, 1):
         if len(row) != 2:
             raise VotesError(
-                f"line {number} of {path} has {len(row)} cells; give two items per line, parted by a comma, no header"
+                f"line {number} of {path} has {len(row)} cells; give two items per line, separated by a comma, and no "
+                "header"
             )
     return [(first, second) for first, second in rows]

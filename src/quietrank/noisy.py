@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,13 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
+def read_only(*arrays: NDArray[Any] | None) -> None:
+    """What was released stays as it was: writing into these arrays is an error from now on."""
+    for array in arrays:
+        if array is not None:
+            array.flags.writeable = False
+
+
 @dataclass(frozen=True, eq=False)
 class PublicPairs:
     """Under a public design: the pairs that met, i < j, and the weight of their votes."""
@@ -28,6 +36,9 @@ class PublicPairs:
     i: Indices
     j: Indices
     counts: Floats
+
+    def __post_init__(self) -> None:
+        read_only(self.i, self.j, self.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +71,9 @@ class NoisyTally:
     """the id of the ledger's entry that paid for it"""
     alternatives: tuple[tuple[str, float], ...] = ()
     """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
+
+    def __post_init__(self) -> None:
+        read_only(self.values, self.public_exposure)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The noisy tally as JSON text; also written to `path`, whole or not at all."""

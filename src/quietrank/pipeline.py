@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, overload
 
 from quietrank.accounting import Ledger
 from quietrank.additive import MechanismName, for_items
 from quietrank.choice import choose
-from quietrank.errors import PrivacyError, QuietrankError
+from quietrank.errors import PrivacyError, QuietrankError, either, option
 from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs, resolve
 from quietrank.grouped import GroupedRelease
 from quietrank.mechanism import add_noise, add_noise_to_groups
@@ -20,9 +21,11 @@ from quietrank.privacy import Design, Privacy
 from quietrank.release import Mechanism, Release, make_release
 from quietrank.tally import tally_groups, tally_pairs, tally_pairs_of_groups, tally_votes
 from quietrank.votes import Votes
-from quietrank.words import parse
+from quietrank.words import number, parse
 
 Gamma = float | Literal["auto"]
+Payer = Ledger | str | os.PathLike[str] | None
+"""an open ledger, the path of one, or none"""
 Made = TypeVar("Made")
 
 
@@ -36,28 +39,28 @@ def rank(
     comparisons_per_item: float | None = None,
     calibration: str = "tight",
     link: str = "logistic",
-    ledger: Ledger | None = None,
+    ledger: Payer = None,
 ) -> Release:
     """Rank the items of `votes` and keep the promise of `privacy`.
 
     `gamma` is the ridge of Bradley–Terry scores. `comparisons_per_item`, `calibration` and `link` belong to
     mechanism="perturbed-mle": how many comparisons per item were expected before the votes came in, whether the
-    noise is `tight` or as `published`, and the link of the model. `ledger` is debited after the votes were found
-    usable and before any noise is drawn.
+    noise is `tight` or as `published`, and the link of the model. `ledger`, an open one or its path, is debited after
+    the votes were found usable and before any noise is drawn.
     """
     asked = Asked.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
-    privacy = _checked(votes, privacy, groups=False)
+    privacy, budget = _checked(votes, privacy, groups=False), _opened(ledger)
     if asked.mechanism is MechanismName.PERTURBED_MLE:
         return _release_perturbed(
             perturbed_mle(
                 tally_pairs(votes, privacy),
                 privacy,
                 **asked.for_perturbed,
-                ledger=ledger,
+                ledger=budget,
                 rows_skipped=votes.skip_invalid,
             )
         )
-    (noisy,) = _noisy(votes, privacy, asked, ledger, needs_pairs(asked.method, privacy))
+    (noisy,) = _noisy(votes, privacy, asked, budget, needs_pairs(asked.method, privacy))
     return rerank(noisy, method=method, gamma=gamma)
 
 
@@ -71,7 +74,7 @@ def rank_by_group(
     comparisons_per_item: float | None = None,
     calibration: str = "tight",
     link: str = "logistic",
-    ledger: Ledger | None = None,
+    ledger: Payer = None,
 ) -> GroupedRelease:
     """One ranking per group of voters, which keep the promise of `privacy` together; the ledger is debited once.
 
@@ -80,38 +83,48 @@ def rank_by_group(
     ones expected in one group.
     """
     asked = Asked.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
-    privacy = _checked(votes, privacy, groups=True)
+    privacy, budget = _checked(votes, privacy, groups=True), _opened(ledger)
     if asked.mechanism is MechanismName.PERTURBED_MLE:
         scores = perturbed_mle_of_groups(
             tally_pairs_of_groups(votes, privacy),
             privacy,
             **asked.for_perturbed,
-            ledger=ledger,
+            ledger=budget,
             rows_skipped=votes.skip_invalid,
         )
         return GroupedRelease(_by(votes), _per_group(votes, [_release_perturbed(found) for found in scores]))
-    noisy = _noisy(votes, privacy, asked, ledger, needs_pairs(asked.method, privacy))
+    noisy = _noisy(votes, privacy, asked, budget, needs_pairs(asked.method, privacy))
     return rerank(GroupedTally(_by(votes), _per_group(votes, noisy)), method=method, gamma=gamma)
 
 
 def noisy_tally(
-    votes: Votes, privacy: Privacy, *, mechanism: str = "auto", method: str = "auto", ledger: Ledger | None = None
+    votes: Votes,
+    privacy: Privacy,
+    *,
+    mechanism: str = "auto",
+    method: str = "auto",
+    ledger: Payer = None,
 ) -> NoisyTally:
     """What `rank` computes its release from, to be kept: `rerank` makes any release from it at no further cost.
 
     `method` says what the counts must suffice for. Under a public design the pairs that met are kept as well.
     """
     asked, privacy = Asked.for_tally(mechanism, method), _checked(votes, privacy, groups=False)
-    (noisy,) = _noisy(votes, privacy, asked, ledger, privacy.design is Design.PUBLIC)
+    (noisy,) = _noisy(votes, privacy, asked, _opened(ledger), privacy.design is Design.PUBLIC)
     return noisy
 
 
 def noisy_tally_by_group(
-    votes: Votes, privacy: Privacy, *, mechanism: str = "auto", method: str = "auto", ledger: Ledger | None = None
+    votes: Votes,
+    privacy: Privacy,
+    *,
+    mechanism: str = "auto",
+    method: str = "auto",
+    ledger: Payer = None,
 ) -> GroupedTally:
     """What `rank_by_group` computes its releases from, to be kept for `rerank`."""
     asked, privacy = Asked.for_tally(mechanism, method), _checked(votes, privacy, groups=True)
-    noisy = _noisy(votes, privacy, asked, ledger, privacy.design is Design.PUBLIC)
+    noisy = _noisy(votes, privacy, asked, _opened(ledger), privacy.design is Design.PUBLIC)
     return GroupedTally(_by(votes), _per_group(votes, noisy))
 
 
@@ -125,13 +138,13 @@ def rerank(
     """A release from a noisy tally that has been paid for; costs nothing, however often it is done."""
     asked = Asked.of("auto", method, gamma)
     if isinstance(tally, NoisyTally):
-        return _release(tally, asked.method, gamma)
+        return _release(tally, asked.method, asked.gamma)
     if not isinstance(tally, GroupedTally):
         raise QuietrankError("give a noisy tally: rerank(NoisyTally.from_json(...)), or what noisy_tally returned")
     # `auto` may differ between groups where exposures are public: then the win rate is right for all.
     methods = {resolve(one, asked.method) for _, one in tally.tallies}
     common = methods.pop() if len(methods) == 1 else Method.WIN_RATE
-    return GroupedRelease(tally.by, tuple((group, _release(one, common, gamma)) for group, one in tally.tallies))
+    return GroupedRelease(tally.by, tuple((group, _release(one, common, asked.gamma)) for group, one in tally.tallies))
 
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
@@ -166,6 +179,9 @@ class Asked:
     ) -> Asked:
         """From the words of the edge."""
         asked, ranked_by = parse(MechanismName, "mechanism", mechanism), parse(Method, "method", method)
+        gamma = gamma if gamma == "auto" else _positive("gamma", gamma, ", or auto")
+        if comparisons_per_item is not None:
+            comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
         _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
         return cls(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
 
@@ -175,8 +191,8 @@ class Asked:
         asked = cls.of(mechanism, method)
         if asked.mechanism is MechanismName.PERTURBED_MLE:
             raise PrivacyError(
-                "mechanism=perturbed-mle releases scores and no counts, so there is no tally to save; leave "
-                "--save-tally out, or choose another mechanism"
+                f"{option('mechanism', 'perturbed-mle')} releases scores and no counts, so there is no tally to save; "
+                f"{either('use rank', 'leave --save-tally out')}, or choose another mechanism"
             )
         return asked
 
@@ -189,12 +205,25 @@ class Asked:
         }  # fmt: skip
 
 
+def _opened(ledger: Payer) -> Ledger | None:
+    """The ledger, opened if a path was given; what could not pay is refused before the votes are read."""
+    if isinstance(ledger, str | os.PathLike):
+        from quietrank.ledger.book import BudgetLedger
+
+        found = BudgetLedger.open(os.fspath(ledger))
+        found.require_writable()
+        return found
+    if ledger is not None and not callable(getattr(ledger, "debit", None)):
+        raise QuietrankError(f"ledger must be a ledger or the path of one; got {ledger!r}")
+    return ledger
+
+
 def _checked(votes: Votes, privacy: Privacy, *, groups: bool) -> Privacy:
     """The promise for these items, once it is clear that both arguments are what they should be."""
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     if groups and votes.groups is None:
-        raise QuietrankError("say what the groups are: read_votes(..., by='country', groups=[...]) (--by, --groups)")
+        raise QuietrankError("say what the groups are: read_votes(..., by='country', groups=[...])")
     if not groups and votes.groups is not None:
         raise QuietrankError("these votes were read by group; use rank_by_group, or read them without by and groups")
     return for_items(privacy, votes.items)
@@ -227,6 +256,13 @@ def _per_group(votes: Votes, made: list[Made]) -> tuple[tuple[str, Made], ...]:
     return tuple(zip(votes.groups or (), made, strict=True))
 
 
+def _positive(name: str, given: object, otherwise: str = "") -> float:
+    value = number(given)
+    if value is None or not (math.isfinite(value) and value > 0):
+        raise PrivacyError(f"{option(name)} must be a finite number > 0{otherwise}; got {given!r}")
+    return value
+
+
 def _check_options(
     asked: MechanismName,
     method: Method,
@@ -238,19 +274,21 @@ def _check_options(
     """Refuse what would fail, or be ignored, before anything is debited."""
     perturbed = asked is MechanismName.PERTURBED_MLE
     if perturbed and method not in (Method.AUTO, Method.BRADLEY_TERRY):
-        raise PrivacyError(f"mechanism=perturbed-mle gives Bradley-Terry scores; leave method={method} out")
+        raise PrivacyError(
+            f"{option('mechanism', 'perturbed-mle')} gives Bradley-Terry scores; leave {option('method', method)} out"
+        )
     if not perturbed and (comparisons_per_item, calibration, link) != (None, "tight", "logistic"):
         raise PrivacyError(
-            "comparisons_per_item, calibration and link belong to mechanism=perturbed-mle; leave them out"
+            f"{option('comparisons_per_item')}, {option('calibration')} and {option('link')} belong to "
+            f"{option('mechanism', 'perturbed-mle')}; leave them out"
         )
     if gamma == "auto":
         return
     if not perturbed and method is not Method.BRADLEY_TERRY:
         raise PrivacyError(
-            f"gamma belongs to method=bradley-terry; leave it out, or ask for that (got method={method})"
+            f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or ask for that (got "
+            f"{option('method', method)})"
         )
-    if not (isinstance(gamma, int | float) and math.isfinite(gamma) and gamma > 0):
-        raise PrivacyError(f"gamma must be a finite number > 0, or auto; got gamma={gamma}")
 
 
 def _record(noisy: NoisyTally) -> Mechanism:

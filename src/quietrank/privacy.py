@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from quietrank.errors import PrivacyError
-from quietrank.words import parse
+from quietrank.errors import PrivacyError, option
+from quietrank.words import flag, number, parse, whole_number
 
 MAX_PER_PERSON = 2**32
 """The largest limit L: weights are counted in steps of 2^-20, and L·2^20 must stay exact in a double."""
@@ -20,6 +20,9 @@ SMALLEST_CLIP = 2.0**-20
 
 WEAK_EPSILON = 10.0
 """Beyond this, results may be more than twenty thousand times as likely, and nobody should be told that all is well."""
+
+LARGEST_EPSILON = 1e9
+"""Beyond this, computing the noise would overflow; there is no promise long before."""
 
 LARGEST_DELTA = 0.01
 """With a larger δ a mechanism could publish one person in a hundred and keep its promise."""
@@ -86,7 +89,7 @@ class Privacy:
             "neighbours": parse(Neighbours, "neighbours", neighbours),
             "design": parse(Design, "design", design),
             "max_per_person": _checked_limit(max_per_person),
-            "one_per_pair": bool(one_per_pair),
+            "one_per_pair": flag("one_per_pair", one_per_pair),
             "clip": _checked_clip(clip),
         }
         for name, value in values.items():
@@ -96,34 +99,38 @@ class Privacy:
     def _check_combination(self) -> None:
         if (self.neighbours is Neighbours.OUTCOME) != (self.design is Design.PUBLIC):
             raise PrivacyError(
-                f"neighbours={self.neighbours} does not go with design={self.design}: a public design is "
-                "protected with neighbours=outcome, and only that; say both or neither"
+                f"{option('neighbours', self.neighbours)} does not go with {option('design', self.design)}: a public "
+                f"design is protected with {option('neighbours', 'outcome')}, and only that; say both or neither"
             )
         if self.unit is Unit.PERSON:
             self._check_person()
         else:
             self._check_comparison()
         if self.clip is not None and self.delta == 0:
-            raise PrivacyError("clip belongs to the Gaussian mechanism, which needs delta > 0 (--delta 1e-6); add it")
+            raise PrivacyError(
+                f"{option('clip')} belongs to the Gaussian mechanism, which needs {option('delta')} above 0; add "
+                f"{option('delta', '1e-6')}"
+            )
 
     def _check_person(self) -> None:
         if self.max_per_person is None and self.clip is None and not self.one_per_pair:
             raise PrivacyError(
-                "unit=person needs max_per_person (--max-per-person), the total weight one person's votes may have, "
-                "for instance the number of questions each person was asked; or one_per_pair (--one-per-pair) if "
-                "nobody is asked the same pair twice"
+                f"{option('unit', 'person')} needs {option('max_per_person')}, the total weight one person's votes may "
+                f"have, for instance the number of questions each person was asked; or {option('one_per_pair', True)} "
+                "if nobody is asked the same pair twice"
             )
 
     def _check_comparison(self) -> None:
         if self.max_per_person is not None and self.neighbours is not Neighbours.ADD_REMOVE:
             raise PrivacyError(
-                f"max_per_person has no meaning for unit=comparison with neighbours={self.neighbours}, where each "
-                "vote stands alone; leave it out, or protect people with unit=person"
+                f"{option('max_per_person')} has no meaning for {option('unit', 'comparison')} with "
+                f"{option('neighbours', self.neighbours)}, where each vote stands alone; leave it out, or protect "
+                f"people with {option('unit', 'person')}"
             )
         if self.one_per_pair or self.clip is not None:
             raise PrivacyError(
-                "one_per_pair and clip bound what one person contributes and have no meaning for unit=comparison; "
-                "leave them out, or protect people with unit=person"
+                f"{option('one_per_pair')} and {option('clip')} bound what one person contributes and have no meaning "
+                f"for {option('unit', 'comparison')}; leave them out, or protect people with {option('unit', 'person')}"
             )
 
     @property
@@ -132,7 +139,7 @@ class Privacy:
         if self.unit is Unit.COMPARISON:
             return 1
         if self.max_per_person is None:
-            raise PrivacyError("max_per_person (--max-per-person) is needed here: a clip bounds Gaussian noise only")
+            raise PrivacyError(f"{option('max_per_person')} is needed here: a clip bounds Gaussian noise only")
         return self.max_per_person
 
     @property
@@ -233,34 +240,41 @@ def _factor(epsilon: float) -> str:
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
 
 
-def _checked_epsilon(epsilon: float) -> float:
-    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
-        raise PrivacyError(f"epsilon must be a finite number > 0, such as 1; got epsilon={epsilon!r}")
-    return float(epsilon)
-
-
-def _checked_delta(delta: float) -> float:
-    if not (isinstance(delta, int | float) and 0 <= delta <= LARGEST_DELTA):
+def _checked_epsilon(epsilon: object) -> float:
+    value = number(epsilon)
+    if value is None or not 0 < value <= LARGEST_EPSILON:
         raise PrivacyError(
-            f"delta must be 0, or a small number such as 1e-6, far below one over the number of people and at most "
-            f"{LARGEST_DELTA}; got delta={delta!r}"
+            f"{option('epsilon')} must be a number above 0, such as 1, and at most {LARGEST_EPSILON:g}, far beyond any "
+            f"promise; got {epsilon!r}"
         )
-    return float(delta)
+    return value
 
 
-def _checked_clip(clip: float | None) -> float | None:
+def _checked_delta(delta: object) -> float:
+    value = number(delta)
+    if value is None or not 0 <= value <= LARGEST_DELTA:
+        raise PrivacyError(
+            f"{option('delta')} must be 0, or a small number such as 1e-6, far below one over the number of people and "
+            f"at most {LARGEST_DELTA}; got {delta!r}"
+        )
+    return value
+
+
+def _checked_clip(clip: object) -> float | None:
     if clip is None:
         return None
-    if not (isinstance(clip, int | float) and SMALLEST_CLIP <= clip <= LARGEST_CLIP):
-        raise PrivacyError(f"clip must be a number from 2^-20 to 2^20, such as 5; got clip={clip!r}")
-    return float(clip)
+    value = number(clip)
+    if value is None or not SMALLEST_CLIP <= value <= LARGEST_CLIP:
+        raise PrivacyError(f"{option('clip')} must be a number from 2^-20 to 2^20, such as 5; got {clip!r}")
+    return value
 
 
-def _checked_limit(limit: float | None) -> int | None:
+def _checked_limit(limit: object) -> int | None:
     if limit is None:
         return None
-    if isinstance(limit, bool) or limit != limit or not 1 <= limit <= MAX_PER_PERSON or limit != int(limit):
+    value = whole_number(limit)
+    if value is None or not 1 <= value <= MAX_PER_PERSON:
         raise PrivacyError(
-            f"max_per_person must be a whole number from 1 to {MAX_PER_PERSON}; got max_per_person={limit}"
+            f"{option('max_per_person')} must be a whole number from 1 to {MAX_PER_PERSON}; got {limit!r}"
         )
-    return int(limit)
+    return value

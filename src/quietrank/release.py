@@ -11,17 +11,21 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quietrank import __version__
-from quietrank.errors import PrivacyError, ReleaseError
+from quietrank.errors import QuietrankError, ReleaseError, either
 from quietrank.estimators.methods import Estimate
-from quietrank.items import Items
+from quietrank.items import Items, check_names
 from quietrank.noisy import Floats
+from quietrank.outputs import RELEASE, Kind, write_text
 from quietrank.privacy import Privacy
+from quietrank.words import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,9 +88,12 @@ class Release:
 
     def top(self, k: int) -> Release:
         """The same release with only the first k items shown: they are public already, so it costs nothing."""
-        if not 1 <= k <= len(self.ranking):
-            raise ReleaseError(f"top must be a whole number from 1 to the {len(self.ranking)} items; got top={k}")
-        return replace(self, ranking=self.ranking[:k])
+        first = whole_number(k)
+        if first is None or not 1 <= first <= len(self.ranking):
+            raise ReleaseError(
+                f"{either('k', '--top')} must be a whole number from 1 to the {len(self.ranking)} items; got {k!r}"
+            )
+        return replace(self, ranking=self.ranking[:first])
 
     def table(self) -> pa.Table:
         """The ranking as an Arrow table, which pandas and polars read (`.to_pandas()`)."""
@@ -110,17 +117,11 @@ class Release:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The release as JSON text; also written to `path`, whole or not at all."""
-        text = json_text(self.to_dict())
-        if path is not None:
-            write_whole(Path(path), text)
-        return text
+        return written(json_text(self.to_dict()), path)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The ranking as CSV text; also written to `path`, whole or not at all."""
-        text = csv_text(self.rows())
-        if path is not None:
-            write_whole(Path(path), text)
-        return text
+        return written(csv_text(self.rows()), path)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows without the columns that this release does not have."""
@@ -146,7 +147,7 @@ class Release:
         try:
             privacy = {name: v for name, v in values["privacy"].items() if name != "statement"}
             return cls(
-                ranking=tuple(Row(**row) for row in values["ranking"]),
+                ranking=_ranking(values["ranking"]),
                 privacy=Privacy(**privacy),
                 mechanism=Mechanism.from_dict(values["mechanism"]),
                 method=values["method"],
@@ -155,8 +156,22 @@ class Release:
                 made_with=values["made_with"],
                 ledger_entry=values.get("ledger_entry"),
             )
-        except (KeyError, TypeError, AttributeError, PrivacyError) as error:
-            raise ReleaseError(f"this release is damaged ({error}); make it again") from None
+        except (KeyError, TypeError, ValueError, AttributeError, QuietrankError) as error:
+            raise ReleaseError(f"this release is damaged ({error}); use an undamaged copy") from None
+
+
+def _ranking(rows: list[dict[str, Any]]) -> tuple[Row, ...]:
+    """The rows of a file, if they are a ranking: places from 1 on, every item once, scores that fall."""
+    ranking = tuple(Row(**row) for row in rows)
+    check_names([row.item for row in ranking])
+    if [row.rank for row in ranking] != list(range(1, len(ranking) + 1)) or not ranking:
+        raise ValueError("its ranks are not 1, 2, 3 and so on")
+    scores = [row.score for row in ranking]
+    if not all(isinstance(score, int | float) and isfinite(score) for score in scores):
+        raise ValueError("a score is not a number")
+    if any(above < below for above, below in pairwise(scores)):
+        raise ValueError("its ranks do not follow from its scores")
+    return ranking
 
 
 def make_release(
@@ -223,12 +238,8 @@ def csv_text(rows: list[dict[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise ReleaseError(f"cannot write {path}: {error.strerror}; choose another place") from None
+def written(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
+    """The text, also in the file if there is a path; a file of another kind is not replaced."""
+    if path is not None:
+        write_text(Path(path), text, kind)
+    return text

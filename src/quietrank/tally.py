@@ -259,12 +259,11 @@ def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
 def _alone_by_pair(rows: ir.Table) -> ir.Table:
     import ibis
 
-    y = rows.y if "y" in rows.columns else ibis.literal(2, type="int64")
-    flawed = (rows.a == rows.b) | y.isnull()
+    won, lost, flawed = rows.count() * 2, rows.count() * 0, rows.a == rows.b
+    if "y" in rows.columns:
+        won, lost, flawed = rows.y.sum(), (2 - rows.y).sum(), flawed | rows.y.isnull()
     grouped = rows.group_by(*_group(rows), "a", "b")
-    return grouped.agg(
-        wins=y.sum(), losses=(2 - y).sum(), rows=rows.count(), flawed=ibis.ifelse(flawed, 1, 0).sum()
-    ).view()
+    return grouped.agg(wins=won, losses=lost, rows=rows.count(), flawed=ibis.ifelse(flawed, 1, 0).sum()).view()
 
 
 def _alone_by_item(rows: ir.Table) -> ir.Table:

@@ -22,8 +22,9 @@ from quietrank.errors import QuietrankError, ReleaseError
 from quietrank.items import Items
 from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
 from quietrank.noisy import Floats, GroupedTally, NoisyTally, PublicPairs
+from quietrank.outputs import TALLY
 from quietrank.privacy import Privacy
-from quietrank.release import Mechanism, json_text, promise, read_json, write_whole
+from quietrank.release import Mechanism, json_text, promise, read_json, written
 from quietrank.sensitivity import Statistic
 
 FORMAT = "quietrank/noisy-tally/1"
@@ -34,10 +35,7 @@ Kind = TypeVar("Kind", NoisyTally, GroupedTally)
 
 def save(tally: NoisyTally | GroupedTally, path: str | Path | None = None) -> str:
     """The tally as JSON text; also written to `path`, whole or not at all."""
-    text = json_text(to_dict(tally))
-    if path is not None:
-        write_whole(Path(path), text)
-    return text
+    return written(json_text(to_dict(tally)), path, TALLY)
 
 
 def load(path: str | Path, kind: type[Kind]) -> Kind:

@@ -6,15 +6,16 @@ columns, where the outcome says which of the two was preferred. Nothing here loa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank import engines, files
 from quietrank.errors import VotesError, either, option
 from quietrank.items import Items, declare, declare_groups, with_pairs
+from quietrank.words import flag
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -191,26 +192,23 @@ def read_votes(
         _require_column(opened.columns, "by", by)
         columns = replace(columns, group=by)
     if (items is None) != items_from_votes:
-        raise VotesError(_WHICH_ITEMS if items is None else "items are declared or taken from the votes, not both")
+        raise VotesError(
+            _WHICH_ITEMS if items is None else "items are declared, or taken from the votes; give one of the two"
+        )
     read = opened.read(tuple(columns.meaning.values()))
     _require_as_written(read, columns)
     declared = _items_in(read, columns) if items is None else declare(items)
     if pairs is not None:
         declared = with_pairs(declared, pairs)
     listed = None if groups is None else declare_groups(groups)
-    return Votes(read, columns, declared, _checked_flag("skip_invalid", skip_invalid), listed, opened.columns)
+    return Votes(read, columns, declared, flag("skip_invalid", skip_invalid), listed, opened.columns)
 
 
+_BOTH_ITEMS = "items are declared, or taken from the votes; give one of the two"
 _WHICH_ITEMS = (
     f"declare the items with {either('items=[...]', '--items (a file or a,b,c)')}, or say "
     f"{option('items_from_votes', True)} if who is on the list is no secret"
 )
-
-
-def _checked_flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise VotesError(f"{option(name)} must be True or False; got {name}={value!r}")
-    return value
 
 
 def _items_in(source: files.Source, columns: Columns) -> Items:
@@ -236,7 +234,7 @@ class Opened:
 def _open(source: object, delimiter: str | None) -> Opened:
     # Told by module and not by class, so that none of these libraries is imported for nothing.
     library, data = type(source).__module__.partition(".")[0], source
-    if isinstance(source, str | Path):
+    if isinstance(source, str | os.PathLike):
         file = files.open_file(source, delimiter)
         return Opened(tuple(file.table.columns), lambda needed: file)
     if library == "ibis" and hasattr(source, "get_backend"):
@@ -257,6 +255,9 @@ def _copied(frame: Any, library: str, columns: tuple[str, ...], needed: tuple[st
     """A copy of the needed columns of a data frame."""
     import pyarrow as pa
 
+    twice = [name for name in needed if columns.count(name) > 1]
+    if twice:
+        raise VotesError(f"the {library} table has two columns called {twice[0]!r}; rename one of them")
     places = [columns.index(name) for name in dict.fromkeys(needed)]
     try:
         if library == "pandas":

@@ -38,14 +38,10 @@ class LedgerFormat(StrEnum):
 File = Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")]
 
 
-def open_ledger(path: Path, *outputs: Path | None) -> BudgetLedger:
-    """A ledger to pay from; refused if it could not be written, or would be overwritten by one of the outputs."""
-    from quietrank.errors import LedgerError
+def open_ledger(path: Path) -> BudgetLedger:
+    """A ledger to pay from; refused if it could not be written."""
     from quietrank.ledger.book import BudgetLedger
 
-    for out in outputs:
-        if out is not None and out.exists() and path.exists() and out.samefile(path):
-            raise LedgerError(f"{out} would overwrite the ledger {path}; choose another name")
     found = BudgetLedger.open(path)
     found.require_writable()
     return found

@@ -132,7 +132,7 @@ def _check(
 
 
 def _usage(message: str) -> Exception:
-    from quietrank.cli import UsageError
+    from quietrank.errors import UsageError
 
     return UsageError(message)
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quietrank.privacy import Unit, plain_number
+from quietrank.screen import visible
 
 if TYPE_CHECKING:
     from quietrank.grouped import GroupedRelease
@@ -46,11 +47,13 @@ def render(release: Release) -> Group:
 def render_grouped(grouped: GroupedRelease) -> Group:
     """The rankings of all groups in one table, with the promise that they keep together under it."""
     privacy, releases = grouped.privacy, [release for _, release in grouped.releases]
-    title = f"{len(releases)} groups by {grouped.by}, {len(releases[0].ranking)} items by {releases[0].method}"
+    title = f"{len(releases)} groups by {visible(grouped.by)}, {len(releases[0].ranking)} items by {releases[0].method}"
     groups = [group for group, release in grouped.releases for _ in release.ranking]
     rows = [{"group": group, **row} for group, row in zip(groups, _shown(releases), strict=True)]
     drowned = [group for group, release in grouped.releases if _drowned(release)]
-    warning = f"The noise is as large as the differences between items in {', '.join(drowned)}: there the order may "
+    warning = (
+        f"The noise is as large as the differences between items in {visible(', '.join(drowned))}: there the order may "
+    )
     warnings = [Text(warning + "mean little.", style="bold")] if drowned else []
     return Group(
         Text(f"{title}, {_strength(privacy)} for all together", style="bold"), *_table(rows), Text(grouped.statement),
@@ -138,6 +141,6 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
         side: Literal["left", "right"] = "left" if name in ("group", "item") else "right"
         table.add_column(COLUMNS[name][0], justify=side, overflow="fold")
     for row in rows[:MOST_ROWS]:
-        table.add_row(*(Text(format(row[name], COLUMNS[name][1])) for name in columns))
+        table.add_row(*(Text(visible(format(row[name], COLUMNS[name][1]))) for name in columns))
     left_out = len(rows) - MOST_ROWS
     return [table, *([Text(f"… and {left_out} more; --format csv shows all.", style="dim")] if left_out > 0 else [])]

@@ -1,0 +1,158 @@
+"""A path and what is to stand there in; a file out, whole or not at all, and never over a file of another kind.
+
+Every command checks its outputs before it starts to work: the folder, the ending, and what is there already. A file is
+written under another name in the same folder, brought to the disk, and then given its own name. Whatever interrupts
+that, Ctrl-C as well, leaves no half file behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from quietrank.errors import ReleaseError, UsageError, option
+
+HEAD = 4096
+"""this many bytes tell what a file is"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What can be written, under which endings, and how an earlier one is recognised."""
+
+    name: str
+    endings: tuple[str, ...]
+    is_ours: Callable[[Path], bool]
+
+
+def _json_of(formats: str) -> Callable[[Path], bool]:
+    begins = re.compile(rf'\s*\{{\s*"format":\s*"quietrank/({formats})/'.encode())
+    return lambda path: begins.match(_head(path)) is not None
+
+
+def _is_release(path: Path) -> bool:
+    if path.suffix == ".csv":
+        return re.match(rb"(group,)?rank,item,score", _head(path)) is not None
+    return _json_of("release|grouped-release")(path)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(HEAD)
+
+
+RELEASE = Kind("a release", (".json", ".csv"), _is_release)
+TALLY = Kind("a noisy tally", (".json",), _json_of("noisy-tally|grouped-noisy-tally"))
+PICTURE = Kind("a picture", (".png", ".svg", ".pdf"), lambda path: b"quietrank" in path.read_bytes())
+"""pictures name their maker, see `picture_metadata`"""
+REPORT = Kind("a report", (".json",), _json_of("audit|plan"))
+VOTES = Kind("votes", (".csv", ".csv.gz", ".parquet"), lambda path: False)
+"""synthetic votes look like anybody's, so they replace nothing"""
+
+
+def picture_metadata(path: Path) -> dict[str, str]:
+    """What `savefig` writes into a picture, so that it is known as ours."""
+    return {"Software": "quietrank"} if path.suffix == ".png" else {"Creator": "quietrank"}
+
+
+def check_output(
+    path: Path | None, kind: Kind, name: str = "out", *, overwrite: bool = False, reads: Sequence[Path | None] = ()
+) -> None:
+    """Refuse before anything is done what could not be written, or would replace what must not be replaced.
+
+    `name` is the option the path was given by; `reads` are the files that the command reads.
+    """
+    if path is None:
+        return
+    if not path.name.lower().endswith(kind.endings):
+        raise UsageError(f"{option(name)} writes {kind.name}: name it {_any_of(kind.endings)}, not {path.name!r}")
+    if not path.parent.is_dir():
+        raise ReleaseError(f"there is no folder {path.parent}; make it, or choose another place for {path.name}")
+    if path.is_dir():
+        raise ReleaseError(f"{path} is a folder; give the name of a file in it")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ReleaseError(f"nothing can be written in {path.parent}; choose another place for {path.name}")
+    for read in reads:
+        if read is not None and read.exists() and path.exists() and path.samefile(read):
+            raise ReleaseError(f"{option(name)} would overwrite {read}, which is read; choose another name")
+    _check_replaceable(path, kind, overwrite)
+
+
+def _check_replaceable(path: Path, kind: Kind, overwrite: bool) -> None:
+    if not os.path.lexists(path):
+        return
+    if not (path.is_file() and _is_ours(path, kind)):
+        raise ReleaseError(f"{path} exists and is not {kind.name} of ours, so it is not replaced; choose another name")
+    if not overwrite:
+        raise ReleaseError(
+            f"{path} exists already and is not replaced; choose another name, or say {option('overwrite', True)}"
+        )
+
+
+def _is_ours(path: Path, kind: Kind) -> bool:
+    try:
+        return kind.is_ours(path)
+    except OSError:
+        return False
+
+
+def check_apart(**paths: Path | None) -> None:
+    """Refuse one file for two purposes; the names are those of the options."""
+    seen: dict[Path, str] = {}
+    for name, path in paths.items():
+        if path is None:
+            continue
+        if (other := seen.setdefault(path.resolve(), name)) != name:
+            raise UsageError(f"{option(other)} and {option(name)} are both {path}; give each its own file")
+
+
+def write_text(path: Path, text: str, kind: Kind, *, overwrite: bool = True) -> None:
+    """Write text as UTF-8, whole or not at all."""
+    with written_whole(path, kind, overwrite=overwrite) as draft:
+        draft.write_text(text, encoding="utf-8", newline="")
+
+
+@contextmanager
+def written_whole(path: Path, kind: Kind, *, overwrite: bool = True) -> Iterator[Path]:
+    """A name to write under, with the ending of the path; what stands there at the end gets the path's own name."""
+    ending = next((end for end in kind.endings if path.name.lower().endswith(end)), path.suffix)
+    draft = path.with_name(f".quietrank-{uuid.uuid4().hex[:12]}{ending}")
+    try:
+        yield draft
+        _check_replaceable(path, kind, overwrite)
+        _publish(draft, path, overwrite)
+    except OSError as error:
+        raise ReleaseError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _publish(draft: Path, path: Path, overwrite: bool) -> None:
+    """Bring the draft to the disk and give it its name; a file that came up meanwhile is not replaced."""
+    _sync(draft)
+    if overwrite:
+        draft.replace(path)
+    else:
+        try:
+            os.link(draft, path)
+        except (PermissionError, NotImplementedError):  # a file system without links
+            draft.rename(path)
+    if os.name == "posix":
+        _sync(path.parent)
+
+
+def _sync(place: Path) -> None:
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _any_of(endings: Sequence[str]) -> str:
+    return endings[0] if len(endings) == 1 else f"{', '.join(endings[:-1])} or {endings[-1]}"

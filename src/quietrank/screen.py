@@ -1,0 +1,89 @@
+"""Text in, what a terminal can show out: characters it knows, control characters shown and not sent."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import os
+import sys
+from typing import Any
+
+IN_WORDS = {
+    "ε": "epsilon", "δ": "delta", "ρ": "rho", "γ": "gamma", "θ": "theta", "λ": "lambda", "±": "+/-", "∞": "infinity",
+    "≤": "<=", "≥": ">=", "×": "x", "−": "-", "–": "-", "—": "-", "…": "...", "‖": "|", "✓": "ok", "•": "*",
+    "’": "'", "“": '"', "”": '"', "é": "e",
+}  # fmt: skip
+"""For encodings that lack them."""
+
+HANDLER = "quietrank-in-words"
+
+
+def _in_words(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(IN_WORDS.get(letter, "?") for letter in lacking), error.end
+
+
+def never_fail_on_a_character() -> None:
+    """From now on, what standard output and error cannot encode is written in other words, or as a question mark."""
+    codecs.register_error(HANDLER, _in_words)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Any = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=HANDLER)
+
+
+def visible(text: str) -> str:
+    """The text with its control characters shown as escapes: a name must not be able to move the cursor."""
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def show(rendered: Any) -> None:
+    """Print something for people on standard output; raises OSError if it cannot be written."""
+    from rich.console import Console
+
+    _require_stdout()
+    Console().print(rendered)
+    sys.stdout.flush()
+
+
+def show_data(text: str) -> None:
+    """Print CSV, JSON or lines on standard output, as UTF-8 if it goes to a program; raises OSError if it cannot."""
+    _require_stdout()
+    if sys.stdout.isatty():
+        text = "".join(f"{visible(line)}\n" for line in text.split("\n")[:-1])
+    elif not speaks_utf8(sys.stdout) and hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        text = ""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    """Print a line about the run on standard error; if that is closed, nobody wanted to hear it."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(visible(text), file=sys.stderr, flush=True)
+
+
+def _require_stdout() -> None:
+    """A standard output that was closed from the start is no place to lose a result."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def silence_stdout() -> None:
+    """Nothing more can be written there: keep the interpreter from trying at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def speaks_utf8(stream: Any) -> bool:
+    """Whether everything can be shown as it is."""
+    return str(getattr(stream, "encoding", "utf-8") or "utf-8").lower().replace("-", "").startswith("utf")
