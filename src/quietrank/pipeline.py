@@ -259,7 +259,7 @@ def _per_group(votes: Votes, made: list[Made]) -> tuple[tuple[str, Made], ...]:
 def _positive(name: str, given: object, otherwise: str = "") -> float:
     value = number(given)
     if value is None or not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"{option(name)} must be a finite number > 0{otherwise}; got {given!r}")
+        raise PrivacyError(f"{option(name)} must be a finite number > 0{otherwise}; got {option(name, repr(given))}")
     return value
 
 

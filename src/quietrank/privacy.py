@@ -244,8 +244,8 @@ def _checked_epsilon(epsilon: object) -> float:
     value = number(epsilon)
     if value is None or not 0 < value <= LARGEST_EPSILON:
         raise PrivacyError(
-            f"{option('epsilon')} must be a number above 0, such as 1, and at most {LARGEST_EPSILON:g}, far beyond any "
-            f"promise; got {epsilon!r}"
+            f"{option('epsilon')} must be a number above 0, such as 1, and at most {LARGEST_EPSILON:g}, where it "
+            f"promises nothing; got {option('epsilon', repr(epsilon))}"
         )
     return value
 
@@ -255,7 +255,7 @@ def _checked_delta(delta: object) -> float:
     if value is None or not 0 <= value <= LARGEST_DELTA:
         raise PrivacyError(
             f"{option('delta')} must be 0, or a small number such as 1e-6, far below one over the number of people and "
-            f"at most {LARGEST_DELTA}; got {delta!r}"
+            f"at most {LARGEST_DELTA}; got {option('delta', repr(delta))}"
         )
     return value
 
@@ -265,7 +265,9 @@ def _checked_clip(clip: object) -> float | None:
         return None
     value = number(clip)
     if value is None or not SMALLEST_CLIP <= value <= LARGEST_CLIP:
-        raise PrivacyError(f"{option('clip')} must be a number from 2^-20 to 2^20, such as 5; got {clip!r}")
+        raise PrivacyError(
+            f"{option('clip')} must be a number from 2^-20 to 2^20, such as 5; got {option('clip', repr(clip))}"
+        )
     return value
 
 
@@ -274,7 +276,8 @@ def _checked_limit(limit: object) -> int | None:
         return None
     value = whole_number(limit)
     if value is None or not 1 <= value <= MAX_PER_PERSON:
+        name = "max_per_person"
         raise PrivacyError(
-            f"{option('max_per_person')} must be a whole number from 1 to {MAX_PER_PERSON}; got {limit!r}"
+            f"{option(name)} must be a whole number from 1 to {MAX_PER_PERSON}; got {option(name, repr(limit))}"
         )
     return value

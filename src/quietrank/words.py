@@ -20,10 +20,10 @@ Word = TypeVar("Word", bound=StrEnum)
 def parse(words: type[Word], name: str, given: object) -> Word:
     """The member of `words` that was given for the option `name`."""
     try:
-        return words(given)
+        return words(given)  # type: ignore[arg-type]  # anything else is a ValueError as well
     except ValueError:
-        got = option(name, given) if isinstance(given, str) and given else repr(given)
-        raise PrivacyError(f"{option(name)} must be one of {', '.join(words)}; got {got}") from None
+        known = ", ".join(words)
+        raise PrivacyError(f"{option(name)} must be one of {known}; got {option(name, repr(given))}") from None
 
 
 def number(given: object) -> float | None:
@@ -48,11 +48,11 @@ def whole_number(given: object) -> int | None:
     value = number(given)
     if value is None or not math.isfinite(value) or value != math.floor(value):
         return None
-    return math.floor(given) if isinstance(given, Rational | Decimal) else int(value)
+    return int(Fraction(given)) if isinstance(given, Rational | Decimal) else int(value)
 
 
 def flag(name: str, given: object) -> bool:
     """True or False, also NumPy's."""
     if isinstance(given, bool) or type(given).__name__ in ("bool_", "bool"):
         return bool(given)
-    raise QuietrankError(f"{option(name)} must be True or False; got {given!r}")
+    raise QuietrankError(f"{option(name)} must be True or False; got {option(name, repr(given))}")
