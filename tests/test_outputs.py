@@ -32,9 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def _run(folder: Path, *words: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
     environment = os.environ | options.pop("env", {})
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "check": False} | options
-    return subprocess.run(
-        [sys.executable, "-m", "quietrank", *map(str, words)], cwd=folder, env=environment, **options
-    )
+    return subprocess.run([sys.executable, "-m", "quietrank", *map(str, words)], cwd=folder, env=environment, **options)
 
 
 def _ledger(folder: Path) -> tuple[object, ...]:
@@ -140,7 +138,7 @@ def test_only_an_earlier_one_of_the_same_kind_is_replaced_and_only_when_told(fol
     (folder / "mine.json").write_text('{"mine": 1}')
     (folder / "mine.csv").write_text("a,b\n1,2\n")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    refused = [("--out", "r.json"), ("--save-tally", "t.json")]
+    refused: list[tuple[str, ...]] = [("--out", "r.json"), ("--save-tally", "t.json")]
     for name in ("t.json", "mine.json", "mine.csv", "votes.csv"):
         refused += [("--out", name), ("--out", name, "--overwrite")]
     refused += [("--save-tally", name, "--overwrite") for name in ("r.json", "mine.json")]
@@ -176,8 +174,8 @@ def test_a_dangling_link_is_not_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "kind", "error"),
     [
-        ("r.txt", RELEASE, UsageError), ("r", RELEASE, UsageError), (".json", RELEASE, None), ("t.csv", TALLY, UsageError),
-        ("p.jpg", PICTURE, UsageError), ("v.csv.gz", VOTES, None), ("v.gz", VOTES, UsageError),
+        ("r.txt", RELEASE, UsageError), ("r", RELEASE, UsageError), (".json", RELEASE, None),
+        ("t.csv", TALLY, UsageError), ("p.jpg", PICTURE, UsageError), ("v.csv.gz", VOTES, None), ("v.gz", VOTES, UsageError),
         ("no/r.json", RELEASE, ReleaseError), ("R.JSON", RELEASE, None),
     ],
 )  # fmt: skip
@@ -201,9 +199,14 @@ def test_one_file_is_not_used_twice(tmp_path: Path) -> None:
 def test_a_file_that_came_up_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     """Between the check and the writing."""
     path = tmp_path / "r.json"
-    with pytest.raises(ReleaseError), written_whole(path, RELEASE, overwrite=False) as draft:
-        draft.write_text("{}")
-        path.write_text("mine")
+
+    def write() -> None:
+        with written_whole(path, RELEASE, overwrite=False) as draft:
+            draft.write_text("{}")
+            path.write_text("mine")
+
+    with pytest.raises(ReleaseError):
+        write()
     assert path.read_text() == "mine"
     assert [place.name for place in tmp_path.iterdir()] == ["r.json"]
 
@@ -211,11 +214,14 @@ def test_a_file_that_came_up_meanwhile_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device"), RuntimeError])
 def test_nothing_half_is_left(tmp_path: Path, error: Any) -> None:
     """Neither under the final name nor under another."""
-    with pytest.raises((KeyboardInterrupt, QuietrankError, RuntimeError)), written_whole(
-        tmp_path / "r.json", RELEASE
-    ) as draft:
-        draft.write_text("half")
-        raise error
+
+    def write() -> None:
+        with written_whole(tmp_path / "r.json", RELEASE) as draft:
+            draft.write_text("half")
+            raise error
+
+    with pytest.raises((KeyboardInterrupt, QuietrankError, RuntimeError)):
+        write()
     assert not list(tmp_path.iterdir())
 
 
@@ -240,7 +246,8 @@ LONG = {
 def test_an_interrupted_command_leaves_no_half_file(tmp_path: Path, command: str) -> None:
     """Ctrl-C after a while: exit code 130, and nothing under a final name."""
     words = [sys.executable, "-m", "quietrank", *map(str, LONG[command])]
-    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    process = subprocess.Popen(words, cwd=tmp_path, **pipes)
     time.sleep(4)
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)

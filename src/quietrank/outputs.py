@@ -49,15 +49,11 @@ def _head(path: Path) -> bytes:
 RELEASE = Kind("a release", (".json", ".csv"), _is_release)
 TALLY = Kind("a noisy tally", (".json",), _json_of("noisy-tally|grouped-noisy-tally"))
 PICTURE = Kind("a picture", (".png", ".svg", ".pdf"), lambda path: b"quietrank" in path.read_bytes())
-"""pictures name their maker, see `picture_metadata`"""
+"""pictures name their maker, see render/style.py"""
 REPORT = Kind("a report", (".json",), _json_of("audit|plan"))
+MEANS = Kind("a table of means", (".csv",), lambda path: _head(path).startswith(b"experiment,method,metric,"))
 VOTES = Kind("votes", (".csv", ".csv.gz", ".parquet"), lambda path: False)
 """synthetic votes look like anybody's, so they replace nothing"""
-
-
-def picture_metadata(path: Path) -> dict[str, str]:
-    """What `savefig` writes into a picture, so that it is known as ours."""
-    return {"Software": "quietrank"} if path.suffix == ".png" else {"Creator": "quietrank"}
 
 
 def check_output(

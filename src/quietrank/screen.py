@@ -48,8 +48,12 @@ def show(rendered: Any) -> None:
     """Print something for people on standard output; raises OSError if it cannot be written."""
     from rich.console import Console
 
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError(errno.EPIPE, "the reader went away")  # Rich's own answer is to leave
+
     _require_stdout()
-    Console().print(rendered)
+    Screen().print(rendered)
     sys.stdout.flush()
 
 

@@ -11,7 +11,6 @@ import csv
 import gzip
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.errors import QuietrankError
+from quietrank.outputs import VOTES, check_output, written_whole
 
 CHUNK = 1 << 20
 Indices = NDArray[np.int64]
@@ -89,22 +89,15 @@ def read_strengths(path: Path) -> tuple[list[str], NDArray[np.float64]]:
 
 def write_votes(batches: Iterator[Batch], names: list[str], out: Path | None) -> int:
     """Write votes that `rank` reads (person, winner, loser) to a file, or as CSV to stdout; how many there were."""
-    if out is not None and out.suffix == ".parquet":
-        return _write_parquet(batches, names, out)
-    with _open_text(out) as stream:
-        return _write_csv(batches, names, stream)
-
-
-@contextmanager
-def _open_text(out: Path | None) -> Iterator[IO[str]]:
     if out is None:
-        yield sys.stdout
-        return
-    if not out.name.endswith((".csv", ".csv.gz")):
-        raise QuietrankError(f"cannot write {out.name}: name it .csv, .csv.gz or .parquet")
-    opener: Any = gzip.open if out.suffix == ".gz" else open
-    with opener(out, "wt", encoding="utf-8") as stream:
-        yield stream
+        return _write_csv(batches, names, sys.stdout)
+    check_output(out, VOTES)
+    with written_whole(out, VOTES, overwrite=False) as draft:
+        if draft.suffix == ".parquet":
+            return _write_parquet(batches, names, draft)
+        opener: Any = gzip.open if draft.suffix == ".gz" else open
+        with opener(draft, "wt", encoding="utf-8", newline="") as stream:
+            return _write_csv(batches, names, stream)
 
 
 def _write_csv(batches: Iterator[Batch], names: list[str], stream: IO[str]) -> int:

@@ -31,6 +31,7 @@ def audit(
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the distributions of the privacy loss.", metavar="FILE.png")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier picture of ours.")] = False,
     format: Annotated[AuditFormat, typer.Option(help="What to print.")] = AuditFormat.TABLE,
 ) -> None:
     """Try to break the privacy promise on synthetic votes, and print how near the attack comes.
@@ -41,7 +42,9 @@ def audit(
     from rich.progress import Progress
 
     from quietrank.audit import report, run
+    from quietrank.outputs import PICTURE, check_output
 
+    check_output(plot, PICTURE, "plot", overwrite=overwrite)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("attacking …", total=None)
         found = run.audit(
@@ -53,12 +56,12 @@ def audit(
             workers=workers,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
+    if plot is not None:
+        found.plot(plot, overwrite=overwrite)
     if format is AuditFormat.JSON:
         sys.stdout.write(found.to_json())
     else:
         console = Console()
         Console(width=console.width if console.is_terminal else report.WIDTH).print(report.render(found))
-    if plot is not None:
-        found.plot(plot)
     if not found.passed:
         raise typer.Exit(1)

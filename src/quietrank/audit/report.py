@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank import __version__
+from quietrank.outputs import REPORT, write_text
 from quietrank.privacy import plain_number
+from quietrank.render.style import save
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -89,15 +91,15 @@ class Audit:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """JSON text; also written to `path`."""
+        """JSON text; also written to `path`, whole or not at all."""
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_text(Path(path), text, REPORT)
         return text
 
-    def plot(self, path: str | Path) -> Path:
+    def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """The distributions of the privacy loss, one picture for each black-box attack."""
-        return draw(self, Path(path))
+        return draw(self, Path(path), overwrite=overwrite)
 
     def __str__(self) -> str:
         from quietrank.render.table import as_text
@@ -141,7 +143,7 @@ def _conclusion(found: Audit) -> str:
     return f"{broken} of {len(found.findings)} checks failed ({confidence}, {took}): do not publish with this version."
 
 
-def draw(found: Audit, path: Path) -> Path:
+def draw(found: Audit, path: Path, *, overwrite: bool = True) -> Path:
     """Small multiples: losses under one neighbour and under the other, with ±ε marked."""
     from matplotlib.figure import Figure
 
@@ -155,7 +157,7 @@ def draw(found: Audit, path: Path) -> Path:
     for axis in axes[len(shown) :]:
         axis.set_visible(False)
     figure.suptitle("Privacy loss under two neighbours; dashed: ±ε as claimed", fontsize=10)
-    figure.savefig(path, dpi=110)
+    save(figure, path, dpi=110, overwrite=overwrite)
     return path
 
 

@@ -101,7 +101,7 @@ def _run(settings: Settings) -> None:
         rows = _with_progress(settings, stderr)
     except KeyboardInterrupt:
         stderr.print(f"interrupted; finished parts are in {settings.out}, the same command continues there")
-        raise typer.Exit(1) from None
+        raise
     with stderr.status("drawing …"):
         paths = [path for figure in settings.figures for path in draw(figure, rows, settings.out)]
     _print_summary(rows)

@@ -17,7 +17,7 @@ import numpy as np
 from quietrank.paper.phase import Setting
 from quietrank.paper.run import Row
 from quietrank.paper.summary import METHOD_NAMES, METRIC_NAMES, gap, name, phase_curves
-from quietrank.render.style import STYLE
+from quietrank.render.style import STYLE, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,9 +81,9 @@ def _save(picture: Figure, stem: Path) -> list[Path]:
 
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
-    picture.savefig(paths[0], dpi=150)
+    save(picture, paths[0])
     picture.set_layout_engine("none")  # laid out once is enough
-    picture.savefig(paths[1], metadata={"Date": None})
+    save(picture, paths[1])
     pyplot.close(picture)
     return paths
 

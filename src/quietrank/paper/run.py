@@ -12,18 +12,18 @@ import csv
 import json
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from math import inf
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 from quietrank.errors import QuietrankError
+from quietrank.outputs import MEANS, check_output, written_whole
 from quietrank.paper import experiments
 from quietrank.paper.experiments import Cell, Point
+from quietrank.processes import results
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 Curves = dict[Point, list[float]]
@@ -131,6 +131,8 @@ def chunks(settings: Settings) -> list[Chunk]:
 
 def run(settings: Settings, progress: Progress = lambda done, total: None) -> list[Row]:
     """Compute what is missing, then read all parts, write DIR/means.csv and return its rows."""
+    if settings.out.is_dir():
+        check_output(settings.out / "means.csv", MEANS, overwrite=True)
     todo = chunks(settings)
     total = sum(chunk.cost for chunk in todo)
     missing = [chunk for chunk in todo if chunk.load() is None]
@@ -149,14 +151,9 @@ def _computed(missing: list[Chunk], workers: int) -> Iterator[Chunk]:
             chunk.compute()
             yield chunk
         return
-    with _one_blas_thread(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(chunk.compute): chunk for chunk in missing}
-        try:
-            for future in as_completed(futures):
-                future.result()
-                yield futures[future]
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with _one_blas_thread():
+        for number, _ in results([chunk.compute for chunk in missing], workers, "spawn"):
+            yield missing[number]
 
 
 @contextmanager
@@ -197,7 +194,7 @@ def _row(cell: Cell, point: Point, values: list[float]) -> Row:
 def write_rows(rows: list[Row], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     names = [column.name for column in fields(Row)]
-    with path.open("w", encoding="utf-8", newline="") as stream:
+    with written_whole(path, MEANS) as draft, draft.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(names)
         writer.writerows([_cell_text(getattr(row, name)) for name in names] for row in rows)

@@ -1,8 +1,14 @@
-"""How all figures look."""
+"""How all figures look, and how they are written."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quietrank.outputs import PICTURE, written_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -16,3 +22,12 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "quietrank",
     "figure.constrained_layout.use": True,
 }
+
+
+def save(figure: Figure, path: Path, *, dpi: int = 150, overwrite: bool = True) -> None:
+    """Write a figure, whole or not at all; it names its maker, so that a later one may take its place."""
+    maker: dict[str, Any] = {"Software" if path.suffix.lower() == ".png" else "Creator": "quietrank"}
+    if path.suffix.lower() == ".svg":
+        maker["Date"] = None  # the same figure is the same file
+    with written_whole(path, PICTURE, overwrite=overwrite) as draft:
+        figure.savefig(draft, dpi=dpi, metadata=maker)
