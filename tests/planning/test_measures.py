@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quietrank.planning.measures import measure, ranks, win_rates
+from quietrank.planning.measures import Truth, measure, ranks, win_rates
 
-TRUTH = np.array([[3.0, 2.0, 1.0, 0.0]])
+THETA = np.array([[3.0, 2.0, 1.0, 0.0]])
+TRUTH = Truth.of(THETA, as_odds=True)
 
 
 @pytest.mark.parametrize(
@@ -20,26 +21,26 @@ TRUTH = np.array([[3.0, 2.0, 1.0, 0.0]])
     ],
 )
 def test_errors_by_hand(scores: list[float], top_k: float, rank: float, winner: float) -> None:
-    found = measure(np.array([scores], dtype=float), TRUTH, 2, as_odds=True)
+    found = measure(np.array([scores], dtype=float), TRUTH, 2)
     assert (found.top_k_error[0], found.rank_error[0], found.winner[0]) == (top_k, rank, winner)
 
 
 def test_equal_strengths_may_come_in_any_order() -> None:
     """Three equal items: no order among them is an error, and two of them fill the top two."""
-    theta = np.array([[1.0, 1.0, 1.0, 0.0]])
+    truth = Truth.of(np.array([[1.0, 1.0, 1.0, 0.0]]), as_odds=True)
     for scores in ([3, 2, 1, 0], [1, 2, 3, 0], [2, 1, 3, 0]):
-        found = measure(np.array([scores], dtype=float), theta, 2, as_odds=True)
+        found = measure(np.array([scores], dtype=float), truth, 2)
         assert (found.top_k_error[0], found.rank_error[0], found.winner[0]) == (0, 0, 1)
-    found = measure(np.array([[3.0, 2.0, 0.0, 2.5]]), theta, 2, as_odds=True)
+    found = measure(np.array([[3.0, 2.0, 0.0, 2.5]]), truth, 2)
     assert (found.top_k_error[0], found.rank_error[0]) == (0.5, (2 + 1) / 4)  # the last is second, an equal one fourth
 
 
 def test_score_errors_are_on_the_scale_of_the_method() -> None:
-    rates = win_rates(TRUTH)
+    rates = win_rates(THETA)
     assert rates.mean() == pytest.approx(0.5)
     assert rates[0, 0] == pytest.approx(np.mean([1 / (1 + np.exp(-d)) for d in (1, 2, 3)]))
-    assert measure(rates + 0.1, TRUTH, 1, as_odds=False).score_error[0] == pytest.approx(0.1)
-    assert measure(TRUTH - 1.5 + 0.2, TRUTH, 1, as_odds=True).score_error[0] == pytest.approx(0.2)
+    assert measure(rates + 0.1, Truth.of(THETA, as_odds=False), 1).score_error[0] == pytest.approx(0.1)
+    assert measure(THETA - 1.5 + 0.2, TRUTH, 1).score_error[0] == pytest.approx(0.2)
 
 
 def test_a_coin_decides_between_equal_scores() -> None:
