@@ -6,6 +6,8 @@ votes or pairs of a repetition, and a block of releases. All of it follows from 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quietrank.additive import MOST_ZONOTOPE_PAIRS
 from quietrank.errors import QuietrankError, option
 from quietrank.estimators.methods import needs_pairs
@@ -24,11 +26,12 @@ def require_memory(question: Question) -> None:
     if needed <= MOST_BYTES:
         return
     survey = question.survey
-    fewer = f"lower {option('repetitions')}, or " if question.runs > FEWEST_REPETITIONS else ""
+    enough = bytes_needed(replace(question, repetitions=FEWEST_REPETITIONS)) <= MOST_BYTES
+    fewer = f"lower {option('repetitions')}, or " if enough else ""
     raise QuietrankError(
-        f"a plan for {survey.items} items and {survey.votes} votes takes about {needed / 1e9:.1f} GB of memory, and at "
-        f"most {MOST_BYTES / 1e9:.0f} GB are used; {fewer}plan for fewer items: what counts is the number of votes per "
-        "item"
+        f"a plan for {survey.items} items and {survey.votes} votes takes about {needed / 1e9:.1f} GB of memory, and "
+        f"at most {MOST_BYTES / 1e9:.0f} GB are used; {fewer}plan for a smaller survey: what counts is the number of "
+        "votes per item"
     )
 
 
@@ -61,9 +64,9 @@ def _pairs(question: Question) -> int:
 
 
 def _one_repetition(survey: Survey, clipping: bool) -> int:
-    """Up to 15 numbers for each vote, or for each pair where these are fewer; and the sample that is clipped."""
+    """Up to 10 numbers for each vote, or for each pair where these are fewer; and the sample that is clipped."""
     sample = sampled_people(survey) * (survey.per_person + survey.items) if clipping else 0
-    return 15 * 8 * (min(survey.votes, survey.pairs + 200_000) + sample)
+    return 10 * 8 * (min(survey.votes, survey.pairs + 200_000) + sample)
 
 
 def _block(survey: Survey) -> int:
