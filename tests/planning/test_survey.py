@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,10 @@ def test_a_sample_of_people_tells_what_clipping_keeps(monkeypatch: pytest.Monkey
     assert (short.net_wins**2).mean() == pytest.approx((whole.net_wins**2).mean(), rel=0.03)
 
 
-def test_different_questions_are_different() -> None:
+def test_different_questions_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one answer per pair nobody is asked a pair twice, however many are asked, and all pairs come up alike."""
-    for each in (2, 6, 10):
+    for each, shuffled in product((2, 5, 6, 10), (0, 10**6)):
+        monkeypatch.setattr(surveys, "MOST_SHUFFLED", shuffled)
         drawn = surveys._distinct(10, (4000, each), np.random.default_rng(1))
         assert all(len(set(row)) == each for row in drawn.tolist())
         share = np.bincount(drawn.ravel(), minlength=10) / 4000
@@ -153,3 +155,23 @@ def test_words_for_the_spread() -> None:
     for wrong in ("wide", "-1", "nan", 0):
         with pytest.raises(QuietrankError, match="close, typical, clear, paper"):
             spread_of(wrong)
+
+
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_pairs_by_number(n: int) -> None:
+    """All pairs in order, there and back."""
+    first, second = np.triu_indices(n, 1)
+    number = np.arange(len(first))
+    np.testing.assert_array_equal(surveys.pair_ends(n, number), (first, second))
+    np.testing.assert_array_equal(surveys.pair_index(n, first, second), number)
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+@pytest.mark.parametrize("people", [40, 30_000])
+def test_counts_do_not_depend_on_clipping_beside_them(distinct: bool, people: int) -> None:
+    """So what is said of one mechanism does not change with the others that are asked about."""
+    asked, privacy = replace(FEW, people=people, distinct=distinct), _privacy(delta=1e-6)
+    clip = Clip.of(privacy, Statistic.NET_WINS, 1.7)
+    alone, beside = (simulate(asked, privacy, each, 3, 5) for each in (None, clip))
+    np.testing.assert_array_equal(alone.plain.wins, beside.plain.wins)
+    assert beside.clipped is not None

@@ -303,9 +303,10 @@ def _ask(survey: Survey, theta: Floats, people: int, rng: np.random.Generator) -
 def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> Indices:
     """Rows of different pairs, every set of them equally likely."""
     people, each = shape
-    if each * each > pairs and people * pairs <= MOST_SHUFFLED:
-        return np.argsort(rng.random((people, pairs)), axis=1)[:, :each]
-    if each * each > pairs:
+    often_twice = each * each > 3 * pairs  # fewer than one row in five would do: e^−(each²/2 pairs)
+    if often_twice and people * pairs <= MOST_SHUFFLED:
+        return np.argpartition(rng.random((people, pairs)), each - 1, axis=1)[:, :each]
+    if often_twice:
         return np.array([rng.choice(pairs, each, replace=False, shuffle=False) for _ in range(people)])
     drawn = rng.integers(pairs, size=shape)
     again = np.arange(people)
