@@ -146,3 +146,15 @@ def test_no_answer_has_a_weaker_promise_than_was_asked() -> None:
     assert all(one.delta == 0 for one in without.predictions)
     allowed = qr.plan(10, 300, 10, delta=1e-7, target="rank error 1", **FAST)
     assert {one.mechanism: one.delta for one in allowed.predictions} == {"laplace": 0.0, "gaussian": 1e-7}
+
+
+@pytest.mark.parametrize(
+    ("target", "repetitions"), [("winner 0.99", 400), ("top-3 error 0.01", 134), ("rank error 0.01", 80)]
+)
+def test_a_target_too_strict_for_the_simulation_is_refused_with_the_repetitions_it_takes(
+    target: str, repetitions: int
+) -> None:
+    """A hundred right winners out of a hundred do not show 99 %."""
+    words: dict[str, Any] = {"items": 10, "votes": 10**9, "unit": "comparison", "curves": False, "spread": 5.0}
+    with pytest.raises(QuietrankError, match=f"give repetitions={repetitions} or more"):
+        qr.plan(target=target, repetitions=repetitions - 1, **words)

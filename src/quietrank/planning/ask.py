@@ -23,7 +23,9 @@ from quietrank.planning.targets import (
     Target,
     parse_target,
     people_numbers,
+    repetitions_needed,
     require_reachable,
+    require_repetitions,
     smallest_epsilon,
     smallest_people,
 )
@@ -84,6 +86,7 @@ def plan(
     )  # fmt: skip
     if wanted is None:
         return _accuracy(question, epsilons, curves, progress)
+    require_repetitions(wanted, question)
     if for_people:
         return _people(question, wanted, curves, progress)
     return _epsilon(question, wanted, curves, progress)
@@ -254,10 +257,17 @@ def _people(question: Question, target: Target, curves: bool, progress: Callable
     if people is None:
         raise QuietrankError(
             f"up to {max(people_numbers(question.survey), default=1)} people do not meet the target {target} at ε = "
-            f"{epsilon:g}; relax it, or raise {option('epsilon')} or {option('per_person')}"
+            f"{epsilon:g}; relax it, or raise {option('epsilon')} or {option('per_person')}{_too_few(question, target)}"
         )
     solved = replace(question, survey=replace(question.survey, people=people))
     return replace(_accuracy(solved, [epsilon], curves, meter.last(meter.total - EVALUATIONS)), target=target)
+
+
+def _too_few(question: Question, target: Target) -> str:
+    """Larger surveys are simulated less often, and for a strict target that may be too seldom."""
+    largest = replace(question.survey, people=max(people_numbers(question.survey), default=1))
+    needed = repetitions_needed(target, question)
+    return f", or give {option('repetitions', needed)}" if replace(question, survey=largest).runs < needed else ""
 
 
 def _promising(forecast: Forecast) -> list[MechanismName]:

@@ -17,7 +17,7 @@ from quietrank.choice import candidates, choose, expected_noise
 from quietrank.errors import PrivacyError, option
 from quietrank.estimators.methods import Method, needs_pairs
 from quietrank.laws import Law, ZonotopeLaw
-from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure
+from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure, smallest_steps
 from quietrank.planning.memory import require_memory
 from quietrank.planning.question import Question
 from quietrank.planning.releases import Maker, Noise, of_size_one, size
@@ -163,7 +163,7 @@ class Forecast:
         asked, truth = self.question, self._truth
         scores = made.scores(asked.method, counts, noise)
         measured = Measured.joined([measure(some, truth.rows(block), asked.top_k) for block, some in scores])
-        draws = noise.draws or asked.runs
+        draws, steps = noise.draws or asked.runs, smallest_steps(asked.survey.items, asked.top_k)
         return Prediction(
             mechanism=made.mechanism,
             epsilon=made.epsilon,
@@ -174,9 +174,9 @@ class Forecast:
             rank_error=float(measured.rank_error.mean()),
             winner=float(measured.winner.mean()),
             score_precision=error_of_median(measured.score_error, draws),
-            top_k_precision=error_of_mean(measured.top_k_error, draws, 1 / asked.top_k),
-            rank_precision=error_of_mean(measured.rank_error, draws, 2 / asked.survey.items),
-            winner_precision=error_of_mean(measured.winner, draws, 1.0),
+            top_k_precision=error_of_mean(measured.top_k_error, draws, steps["top-k error"]),
+            rank_precision=error_of_mean(measured.rank_error, draws, steps["rank error"]),
+            winner_precision=error_of_mean(measured.winner, draws, steps["winner"]),
             noise_sd=made.noise_sd,
             kept=self._kept(counts),
         )

@@ -104,6 +104,11 @@ def _pull(theta: Floats) -> Floats:
 # ---- averages over repetitions, and how far chance may have moved them ----------------------------------------------
 
 
+def smallest_steps(items: int, k: int) -> dict[str, float]:
+    """By how much the measures of one repetition move when two items change places."""
+    return {"top-k error": 1 / k, "rank error": 2 / items, "winner": 1.0}
+
+
 def error_of_mean(values: Floats, draws: int, least: float) -> float:
     """The standard error of the mean over repetitions; `least` is the smallest step of the measure.
 

@@ -12,11 +12,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import TypeVar
 
 from quietrank.additive import MechanismName
 from quietrank.errors import QuietrankError, option
 from quietrank.planning.forecast import Forecast, Prediction
+from quietrank.planning.measures import NEVER_SEEN, smallest_steps
 from quietrank.planning.memory import MOST_BYTES, bytes_needed
 from quietrank.planning.question import Question
 from quietrank.planning.survey import MOST_PAIRS, MOST_VOTES, Advance, Survey
@@ -80,6 +82,23 @@ def parse_target(text: object) -> Target:
     if value == 0:
         raise QuietrankError(f"no survey has a {target.measure} of 0 for sure; give a larger one than {text!r}")
     return target
+
+
+def repetitions_needed(target: Target, question: Question) -> int:
+    """How many repetitions without a single error it takes to show that the target is met beyond chance."""
+    step = smallest_steps(question.survey.items, question.top_k)[target.measure]
+    room = 1 - target.value if target.measure == "winner" else target.value
+    return ceil(BEYOND * NEVER_SEEN * step / room - 1e-9)
+
+
+def require_repetitions(target: Target, question: Question) -> None:
+    """Refuse a target too strict for any simulation of this length."""
+    needed = repetitions_needed(target, question)
+    if question.runs < needed:
+        raise QuietrankError(
+            f"{question.runs} simulated surveys cannot show that the target {target} is met; give "
+            f"{option('repetitions', needed)} or more, or relax the target"
+        )
 
 
 # ---- ε ---------------------------------------------------------------------------------------------------------------
