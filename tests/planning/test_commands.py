@@ -5,12 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
+import quietrank as qr
 from quietrank import cli
+from quietrank.errors import QuietrankError
+from quietrank.planning import forecast
 
 SMALL = ("--items", "6", "--people", "100", "--per-person", "8", "--repetitions", "50")
 
@@ -82,6 +87,68 @@ def test_a_figure(run: Run, tmp_path: Path, ending: str) -> None:
     assert path.stat().st_size > 5000
 
 
+@pytest.mark.parametrize("wrong", [KeyboardInterrupt, OSError, RuntimeError])
+def test_an_interrupted_figure_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: type[BaseException]
+) -> None:
+    """Nothing half-written under the final name, and no draft."""
+    plan = qr.plan(6, 100, 8, epsilon=1.0, repetitions=30)
+    path = tmp_path / "plan.png"
+
+    def half(picture: Figure, draft: Path, **options: object) -> None:
+        Path(draft).write_bytes(b"half")
+        raise wrong
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Figure, "savefig", half)
+        with pytest.raises(QuietrankError if wrong is OSError else wrong):
+            plan.plot(path)
+        assert list(tmp_path.iterdir()) == []
+        path.write_bytes(b"old")
+        with pytest.raises(QuietrankError if wrong is OSError else wrong):
+            plan.plot(path)
+    assert path.read_bytes() == b"old"
+    plan.plot(path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_size > 5000
+
+
+@pytest.mark.parametrize("plot", ["plan.gif", "plan", "nowhere/plan.png", "folder.png"])
+def test_the_place_of_a_figure_is_checked_before_anything_is_simulated(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plot: str
+) -> None:
+    (tmp_path / "folder.png").mkdir()
+    monkeypatch.setattr(forecast, "simulate", lambda *args, **kwargs: pytest.fail("it started"))
+    code, _, err = run(*SMALL, "--plot", tmp_path / plot)
+    assert code in (1, 2)
+    assert err.strip().splitlines()[-1].startswith("quietrank: ")
+
+
+@pytest.mark.parametrize("more", [(), ("--method", "bradley-terry", "--delta", "1e-6")], ids=str)
+def test_a_target_does_not_contradict_the_plan_it_proposes(run: Run, more: tuple[str, ...]) -> None:
+    """The ε that is printed, typed in again, prints the same numbers; they meet the target beyond their error."""
+    _, out, _ = run(*SMALL, *more, "--target", "rank error 1", "--format", "json")
+    solved = json.loads(out)
+    for row in solved["predictions"][:-1]:
+        _, out, _ = run(*SMALL, *more, "--epsilon", row["epsilon"], "--format", "json")
+        assert row in json.loads(out)["predictions"]
+        assert row["rank_error"] + 2 * row["rank_precision"] <= 1
+    assert solved["target_met_by_standard_errors"] == 2
+
+
+def test_the_error_of_the_simulation_is_shown(run: Run) -> None:
+    """Beside every number, with what it means; and in JSON and CSV."""
+    _, out, _ = run(*SMALL, "--epsilon", "1")
+    (line,) = (line for line in out.splitlines() if "laplace *" in line)
+    assert re.search(r"(0\.\d{3} ± 0\.\d{3}\s+){2}\d\.\d\d ± 0\.\d\d\s+\d+\.\d% ± \d+\.\d%", line)
+    assert "± is the standard error of 50 simulated surveys." in out
+    _, out, _ = run(*SMALL, "--target", "rank error 1")
+    assert "the target is met by 2 of them" in " ".join(out.split())
+    _, out, _ = run(*SMALL, "--epsilon", "1", "--format", "csv")
+    for name in ("score", "top_k", "rank", "winner"):
+        assert f"{name}_precision" in out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "remedy"),
     [
@@ -99,8 +166,9 @@ def test_a_figure(run: Run, tmp_path: Path, ending: str) -> None:
         ((*SMALL, "--plot", "nowhere/plan.png"), 1, "no folder"),
         ((*SMALL, "--epsilon", "0"), 1, "> 0"),
         ((*SMALL, "--unit", "voter"), 1, "comparison, person"),
-        (("--items", "4", "--people", "9", "--per-person", "7", "--one-per-pair"), 1, "lower --per-person to 6"),
-        ((*SMALL, "--target", "rank error 0.01"), 1, "ask more people"),
+        (("--items", "4", "--people", "9", "--per-person", "7", "--one-per-pair"), 1, "--per-person 6 or less"),
+        ((*SMALL, "--target", "rank error 0.05"), 1, "ask more people"),
+        ((*SMALL, "--target", "rank error 0.01"), 1, "--repetitions 134"),
     ],
     ids=str,
 )

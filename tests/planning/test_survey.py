@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from quietrank.additive import MechanismName, calibrate
 from quietrank.errors import QuietrankError
 from quietrank.items import Items
 from quietrank.planning import survey as surveys
-from quietrank.planning.survey import Counts, Group, Survey, simulate, spread_of, two_digits_up
+from quietrank.planning.survey import Counts, Group, Survey, simulate, spread_of
 from quietrank.privacy import Privacy
 from quietrank.sensitivity import Clip, Statistic
 from quietrank.simulate import item_names
@@ -58,8 +59,7 @@ def test_clipped_counts_are_those_of_the_engine(distinct: bool, neighbours: str,
     np.testing.assert_allclose(mine.wins, exact.by_item.wins * step, atol=1e-4)
     np.testing.assert_allclose(mine.losses, exact.by_item.losses * step, atol=1e-4)
     assert mine.pairs is not None
-    met = np.flatnonzero(mine.pairs)
-    np.testing.assert_allclose(mine.pairs[met], (exact.wins_i + exact.wins_j) * step, atol=1e-4)
+    np.testing.assert_allclose(mine.pairs.weight, (exact.wins_i + exact.wins_j) * step, atol=1e-4)
     assert mine.wins.sum() < 0.95 * asked.votes  # clipping did bite
 
 
@@ -71,6 +71,10 @@ def test_plain_counts_are_those_of_the_engine(limit: int) -> None:
     exact = tally_votes(_as_votes(group), privacy)
     mine = group.counted(surveys.plain_weight(FEW, privacy), keep_pairs=False)
     np.testing.assert_allclose(mine.wins, exact.wins * float(exact.step), rtol=1e-12)
+
+
+def _stacked(rows: list[Any]) -> Counts:
+    return Counts(np.array([row.wins for row in rows]), np.array([row.losses for row in rows]), ())
 
 
 def _moments(counts: Counts) -> np.ndarray[Any, Any]:
@@ -85,8 +89,8 @@ def test_counting_pairs_at_once_is_the_same_law(distinct: bool, monkeypatch: pyt
     theta = np.linspace(-1, 1, 5)
     monkeypatch.setattr(Survey, "strengths", lambda self, rng: theta)
     rngs = [np.random.default_rng([7, k]) for k in range(3000)]
-    long = surveys._stacked([surveys._ask(asked, theta, 300, rng).counted(1.0, False) for rng in rngs])
-    short = surveys._stacked([surveys._count_pairs(asked, theta, 1.0, False, rng) for rng in rngs])
+    long = _stacked([surveys._ask(asked, theta, 300, rng).counted(1.0, False) for rng in rngs])
+    short = _stacked([surveys._count_pairs(asked, theta, 1.0, False, rng) for rng in rngs])
     # 3000 draws: a standard deviation is known to 1.3 %, a mean to 1.8 % of one; 7 % is five times both.
     spread = _moments(long)[5:].min()
     np.testing.assert_allclose(_moments(short), _moments(long), atol=0.12 * spread, rtol=0.07)
@@ -107,9 +111,10 @@ def test_a_sample_of_people_tells_what_clipping_keeps(monkeypatch: pytest.Monkey
     assert (short.net_wins**2).mean() == pytest.approx((whole.net_wins**2).mean(), rel=0.03)
 
 
-def test_different_questions_are_different() -> None:
+def test_different_questions_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one answer per pair nobody is asked a pair twice, however many are asked, and all pairs come up alike."""
-    for each in (2, 6, 10):
+    for each, shuffled in product((2, 5, 6, 10), (0, 10**6)):
+        monkeypatch.setattr(surveys, "MOST_SHUFFLED", shuffled)
         drawn = surveys._distinct(10, (4000, each), np.random.default_rng(1))
         assert all(len(set(row)) == each for row in drawn.tolist())
         share = np.bincount(drawn.ravel(), minlength=10) / 4000
@@ -128,7 +133,7 @@ def test_repetitions_do_not_depend_on_their_number() -> None:
     [
         ({"items": 1}, "at least two items"),
         ({"people": 0}, "needs people"),
-        ({"distinct": True, "per_person": 11}, "lower --per-person to 10"),
+        ({"distinct": True, "per_person": 11}, "per_person=10 or less"),
         ({"items": 100_000, "people": 10**9}, "fewer"),
     ],
 )
@@ -152,6 +157,21 @@ def test_words_for_the_spread() -> None:
             spread_of(wrong)
 
 
-@pytest.mark.parametrize(("value", "rounded"), [(0.951, 0.96), (0.95, 0.95), (1234, 1300), (0.0101, 0.011), (10, 10)])
-def test_rounding_up_to_two_digits(value: float, rounded: float) -> None:
-    assert two_digits_up(value) == rounded
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_pairs_by_number(n: int) -> None:
+    """All pairs in order, there and back."""
+    first, second = np.triu_indices(n, 1)
+    number = np.arange(len(first))
+    np.testing.assert_array_equal(surveys.pair_ends(n, number), (first, second))
+    np.testing.assert_array_equal(surveys.pair_index(n, first, second), number)
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+@pytest.mark.parametrize("people", [40, 30_000])
+def test_counts_do_not_depend_on_clipping_beside_them(distinct: bool, people: int) -> None:
+    """So what is said of one mechanism does not change with the others that are asked about."""
+    asked, privacy = replace(FEW, people=people, distinct=distinct), _privacy(delta=1e-6)
+    clip = Clip.of(privacy, Statistic.NET_WINS, 1.7)
+    alone, beside = (simulate(asked, privacy, each, 3, 5) for each in (None, clip))
+    np.testing.assert_array_equal(alone.plain.wins, beside.plain.wins)
+    assert beside.clipped is not None

@@ -9,17 +9,23 @@ from itertools import product
 import numpy as np
 
 from quietrank.additive import MechanismName
-from quietrank.errors import QuietrankError
+from quietrank.errors import QuietrankError, option
 from quietrank.estimators.methods import Method
-from quietrank.planning.forecast import Forecast, Prediction, Question
+from quietrank.planning import arguments
+from quietrank.planning.arguments import whole, whole_or_none
+from quietrank.planning.forecast import Forecast, Prediction
+from quietrank.planning.question import Question
 from quietrank.planning.result import Plan
 from quietrank.planning.survey import Survey, spread_of
 from quietrank.planning.targets import (
     EVALUATIONS,
-    MOST_PEOPLE,
+    MOST_EPSILON,
     Target,
     parse_target,
+    people_numbers,
+    repetitions_needed,
     require_reachable,
+    require_repetitions,
     smallest_epsilon,
     smallest_people,
 )
@@ -28,6 +34,8 @@ from quietrank.words import parse
 
 USUAL_EPSILONS = (0.5, 1.0, 2.0)
 CURVE_POINTS = 9
+FEWEST = 10
+"""Fewer repetitions say nothing about their own error."""
 
 
 def plan(
@@ -60,69 +68,128 @@ def plan(
     Give `epsilon` (one or several) to see the accuracy, or a `target` such as "top-5 error 0.1", "rank error 0.5" or
     "winner 0.9" for the smallest ε that meets it; with solve="people", for the smallest number of people at the given
     ε. `spread` says how far apart the items are: close, typical, clear, the standard deviation of their strengths on
-    the logit scale, or paper. `curves` computes what a figure needs. The same seed gives the same numbers.
+    the logit scale, or paper. `curves` computes what a figure needs. The same seed gives the same numbers. Every
+    number is from one simulation, with its standard error beside it; a target counts as met only by two of them.
     """
     wanted = None if target is None else parse_target(target)
     if solve not in ("epsilon", "people"):
-        raise QuietrankError(f"solve must be epsilon or people; got solve={solve!r}")
+        raise QuietrankError(f"{option('solve')} must be epsilon or people; got {option('solve', repr(solve))}")
     for_people = wanted is not None and solve == "people"
     epsilons = _epsilons(epsilon, wanted, for_people)
-    people, per_person = _sizes(items, people, per_person, votes, unit, one_per_pair, for_people)
-    survey = Survey(items, people, per_person, one_per_pair, spread_of(spread))
-    bounded = per_person if max_per_person is None else max_per_person
-    privacy = Privacy(
-        epsilons[0], unit, delta, neighbours, design, bounded if unit == Unit.PERSON else None, one_per_pair, clip
-    )
-    named = wanted.k if wanted is not None and wanted.k is not None else top_k
-    k = max(1, min(5, items // 2)) if named is None else named
-    if not 1 <= k < items:
-        raise QuietrankError(f"top_k must be from 1 to {items - 1}, one less than the items; got top_k={k}")
-    asked = Question(
-        survey, privacy, parse(Method, "method", method), parse(MechanismName, "mechanism", mechanism), k,
-        repetitions, seed,
+    sizes = _Sizes.of(items, people, per_person, votes, arguments.yes_or_no("one_per_pair", one_per_pair))
+    survey = sizes.survey(unit, for_people, spread_of(spread))
+    limit = _limit(whole_or_none("max_per_person", max_per_person, 1), unit, survey)
+    privacy = Privacy(epsilons[0], unit, delta, neighbours, design, limit, survey.distinct, clip)
+    question = Question(
+        survey, privacy, parse(Method, "method", method), parse(MechanismName, "mechanism", mechanism),
+        _top_k(top_k, wanted, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
     )  # fmt: skip
     if wanted is None:
-        return _accuracy(asked, epsilons, curves, progress)
+        return _accuracy(question, epsilons, curves, progress)
+    require_repetitions(wanted, question)
     if for_people:
-        return _people(asked, wanted, curves, progress)
-    return _epsilon(asked, wanted, curves, progress)
+        return _people(question, wanted, curves, progress)
+    return _epsilon(question, wanted, curves, progress)
 
 
 # ---- from words to values -------------------------------------------------------------------------------------------
 
 
-def _epsilons(given: float | Iterable[float] | None, target: Target | None, for_people: bool) -> list[float]:
-    values = [] if given is None else ([given] if isinstance(given, int | float) else list(given))
-    if for_people and len(values) != 1:
-        raise QuietrankError("to solve for people, give one epsilon (--epsilon 1): the promise that they get")
-    if target is not None and not for_people and values:
-        raise QuietrankError("a target asks for the smallest epsilon: leave epsilon out, or solve for people")
-    return sorted(set(values)) or list(USUAL_EPSILONS)
+def _epsilons(given: object, target: Target | None, for_people: bool) -> list[float]:
+    values = arguments.epsilons(given)
+    if for_people and (values is None or len(values) != 1):
+        raise QuietrankError(
+            f"to solve for people, give one epsilon ({option('epsilon', 1)}): the promise that they get"
+        )
+    if target is not None and not for_people and values is not None:
+        raise QuietrankError(
+            f"a target asks for the smallest epsilon: leave {option('epsilon')} out, or add {option('solve', 'people')}"
+        )
+    return values or list(USUAL_EPSILONS)
 
 
-def _sizes(
-    items: int,
-    people: int | None,
-    per_person: int | None,
-    votes: int | None,
-    unit: str,
-    one_per_pair: bool,
-    for_people: bool,
-) -> tuple[int, int]:
-    """How many people, and how many votes of each."""
-    if votes is not None:
-        if unit != Unit.COMPARISON or people is not None or per_person is not None:
-            raise QuietrankError("votes (--votes) is for unit=comparison, instead of people and per_person")
-        return votes, 1
-    if per_person is None and one_per_pair:
-        per_person = items * (items - 1) // 2
-    if per_person is None and unit == Unit.COMPARISON:
-        per_person = 1
-    if per_person is None:
-        raise QuietrankError("say how many pairs each person is asked: per_person (--per-person 15)")
-    if people is None and not for_people:
-        raise QuietrankError("say how many people are asked (--people 500), or --solve people with a --target")
-    return people or 1, per_person
+@dataclass(frozen=True)
+class _Sizes:
+    """The numbers that say how large a survey is, as far as they were given."""
+
+    items: int
+    people: int | None
+    per_person: int | None
+    votes: int | None
+    one_per_pair: bool
+
+    @classmethod
+    def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: bool) -> _Sizes:
+        return cls(
+            whole("items", items, 2),
+            whole_or_none("people", people, 1),
+            whole_or_none("per_person", per_person, 1),
+            whole_or_none("votes", votes, 1),
+            one_per_pair,
+        )
+
+    def survey(self, unit: str, for_people: bool, spread: float | str) -> Survey:
+        people, per_person = self._people(unit, for_people), self._per_person(unit)
+        return Survey(self.items, people, per_person, self.one_per_pair, spread)
+
+    def _people(self, unit: str, for_people: bool) -> int:
+        """How many people; 1 stands for the number that is solved for."""
+        if for_people and (self.people is not None or self.votes is not None):
+            raise QuietrankError(
+                f"{option('solve', 'people')} finds the number of people: leave {option('people')} and "
+                f"{option('votes')} out"
+            )
+        if self.votes is not None and (
+            unit != Unit.COMPARISON or self.people is not None or self.per_person is not None
+        ):
+            raise QuietrankError(
+                f"{option('votes')} is for {option('unit', 'comparison')}, instead of {option('people')} and "
+                f"{option('per_person')}"
+            )
+        known = self.votes or self.people
+        if known is None and not for_people:
+            raise QuietrankError(
+                f"say how many people are asked ({option('people', 500)}), or give a {option('target')} with "
+                f"{option('solve', 'people')}"
+            )
+        return known or 1
+
+    def _per_person(self, unit: str) -> int:
+        """How many votes of each."""
+        if self.per_person is not None:
+            return self.per_person
+        if self.one_per_pair:
+            return self.items * (self.items - 1) // 2
+        if unit != Unit.COMPARISON:
+            raise QuietrankError(f"say how many pairs each person is asked ({option('per_person', 15)})")
+        return 1
+
+
+def _limit(given: int | None, unit: str, survey: Survey) -> int | None:
+    """L: what was given, or the number of questions."""
+    if unit == Unit.PERSON:
+        return survey.per_person if given is None else given
+    if unit == Unit.COMPARISON and given is not None:
+        raise QuietrankError(
+            f"plan has no use for {option('max_per_person')} with {option('unit', 'comparison')}; leave it out, and "
+            f"give the number of votes that count as {option('votes')}"
+        )
+    return None
+
+
+def _top_k(given: object, target: Target | None, items: int) -> int:
+    """k of the target, or as given, or 5, or half of few items."""
+    k = whole_or_none("top_k", given, 1)
+    if target is not None and target.k is not None:
+        if k is not None and k != target.k:
+            raise QuietrankError(f"the target is about the top {target.k}, not {option('top_k', k)}; leave that out")
+        k = target.k
+    k = max(1, min(5, items // 2)) if k is None else k
+    if not 1 <= k < items:
+        raise QuietrankError(
+            f"{option('top_k')} must be from 1 to {items - 1}, one less than the items; got {option('top_k', k)}"
+        )
+    return k
 
 
 # ---- the three kinds of question ------------------------------------------------------------------------------------
@@ -140,58 +207,67 @@ class _Meter:
         self.done += amount
         self.progress(min(self.done / self.total, 1.0))
 
+    def last(self, amount: float) -> Callable[[float], None]:
+        """For work that tells its own share, and is so much of the whole."""
+        return lambda share: self.progress(1 - amount / self.total * (1 - share))
+
 
 SIMULATION = 4
 """The work of simulating the counts, in units of one prediction."""
 
 
-def _accuracy(asked: Question, epsilons: list[float], curves: bool, progress: Callable[[float], None]) -> Plan:
+def _accuracy(question: Question, epsilons: list[float], curves: bool, progress: Callable[[float], None]) -> Plan:
     points = _grid(epsilons) if curves else []
-    names = Forecast(asked).mechanisms
+    names = Forecast(question).mechanisms
     meter = _Meter(SIMULATION + 1 + len(names) * (len(epsilons) + len(points)), progress)
-    forecast = Forecast(asked, advance=lambda amount: meter.add(SIMULATION * amount))
-    floor = forecast.without_privacy()
+    forecast = Forecast(question, advance=lambda amount: meter.add(SIMULATION * amount))
+    floor = forecast.without_privacy
     meter.add(1)
-    found = [_predicted(forecast, *each, meter) for each in product(names, epsilons)]
-    return Plan(asked, tuple(found), floor, curves=_curves(forecast, points, meter))
+    predictions = [_predicted(forecast, *each, meter) for each in product(names, epsilons)]
+    return Plan(question, tuple(predictions), floor, curves=_curves(forecast, points, meter))
 
 
-def _epsilon(asked: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
-    names = Forecast(asked).mechanisms
+def _epsilon(question: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
+    names = Forecast(question).mechanisms
     meter = _Meter(SIMULATION + len(names) * (EVALUATIONS + (CURVE_POINTS if curves else 0)), progress)
-    forecast = Forecast(asked, advance=lambda amount: meter.add(SIMULATION * amount))
+    forecast = Forecast(question, advance=lambda amount: meter.add(SIMULATION * amount))
     work = lambda amount: meter.add(EVALUATIONS * amount)  # noqa: E731
     require_reachable(forecast, target, work)
     answers = {name: smallest_epsilon(forecast, name, target, work) for name in _promising(forecast)}
-    found = [_marked(forecast, one) for one in answers.values() if one is not None]
-    if not found:
+    predictions = [_marked(forecast, one) for one in answers.values() if one is not None]
+    if not predictions:
         raise QuietrankError(
-            f"no ε up to 20 meets the target {target} with {asked.survey.people} people, though it would be met "
-            "without privacy; ask more people (--solve people --epsilon 1 says how many)"
+            f"no ε up to {MOST_EPSILON:g} meets the target {target} with {question.survey.people} people, though it "
+            f"would be met without privacy; ask more people ({option('solve', 'people')} with {option('epsilon', 1)} "
+            "says how many)"
         )
-    points = _grid([one.epsilon for one in found]) if curves else []
+    points = _grid([one.epsilon for one in predictions]) if curves else []
     unmet = tuple(name.value for name, one in answers.items() if one is None)
-    return Plan(asked, tuple(found), forecast.without_privacy(), target, unmet, _curves(forecast, points, meter))
+    drawn = _curves(forecast, points, meter)
+    return Plan(question, tuple(predictions), forecast.without_privacy, target, unmet, drawn)
 
 
-def _people(asked: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
-    """Solved for the mechanism with the least noise; the others at the number of people that it needs."""
-    first, epsilon = Forecast(asked), asked.privacy.epsilon
-    best = first.chosen(epsilon) if asked.mechanism is MechanismName.AUTO else asked.mechanism
+def _people(question: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
+    """Solved for the mechanism with the least noise; then all of them at the number of people that it needs."""
+    first, epsilon = Forecast(question), question.privacy.epsilon
+    best = first.chosen(epsilon) if question.mechanism is MechanismName.AUTO else question.mechanism
     points = len(first.mechanisms) * CURVE_POINTS if curves else 0
-    meter = _Meter(EVALUATIONS + SIMULATION + len(first.mechanisms) + points, progress)
-    answer = smallest_people(asked, best, target, lambda amount: meter.add(EVALUATIONS * amount))
-    if answer is None:
+    meter = _Meter(EVALUATIONS + SIMULATION + 1 + len(first.mechanisms) + points, progress)
+    people = smallest_people(question, best, target, lambda amount: meter.add(EVALUATIONS * amount))
+    if people is None:
         raise QuietrankError(
-            f"up to {MOST_PEOPLE} people do not meet the target {target} at ε = {epsilon:g}; relax it, "
-            "or raise epsilon or per_person"
+            f"up to {max(people_numbers(question.survey), default=1)} people do not meet the target {target} at ε = "
+            f"{epsilon:g}; relax it, or raise {option('epsilon')} or {option('per_person')}{_too_few(question, target)}"
         )
-    solved = replace(asked, survey=replace(asked.survey, people=answer.people))
-    forecast = Forecast(solved, advance=lambda amount: meter.add(SIMULATION * amount))
-    others = [_predicted(forecast, name, epsilon, meter) for name in forecast.mechanisms if name is not best]
-    found = (_marked(forecast, answer), *others)
-    grid = _grid([epsilon]) if curves else []
-    return Plan(solved, found, forecast.without_privacy(), target, (), _curves(forecast, grid, meter))
+    solved = replace(question, survey=replace(question.survey, people=people))
+    return replace(_accuracy(solved, [epsilon], curves, meter.last(meter.total - EVALUATIONS)), target=target)
+
+
+def _too_few(question: Question, target: Target) -> str:
+    """Larger surveys are simulated less often, and for a strict target that may be too seldom."""
+    largest = replace(question.survey, people=max(people_numbers(question.survey), default=1))
+    needed = repetitions_needed(target, question)
+    return f", or give {option('repetitions', needed)}" if replace(question, survey=largest).runs < needed else ""
 
 
 def _promising(forecast: Forecast) -> list[MechanismName]:
@@ -201,23 +277,20 @@ def _promising(forecast: Forecast) -> list[MechanismName]:
 
 
 def _predicted(forecast: Forecast, name: MechanismName, epsilon: float, meter: _Meter) -> Prediction:
-    found = forecast.predict(name, epsilon)
+    prediction = forecast.predict(name, epsilon)
     meter.add(1)
-    return _marked(forecast, found)
+    return _marked(forecast, prediction)
 
 
-def _marked(forecast: Forecast, found: Prediction) -> Prediction:
-    return replace(found, chosen=found.mechanism == forecast.chosen(found.epsilon))
+def _marked(forecast: Forecast, one: Prediction) -> Prediction:
+    return replace(one, chosen=one.mechanism == forecast.chosen(one.epsilon))
 
 
 def _grid(epsilons: list[float]) -> list[float]:
-    return [float(f"{value:.3g}") for value in np.geomspace(min(epsilons) / 2.5, max(epsilons) * 2.5, CURVE_POINTS)]
+    """Values of ε around those asked for, and these too, so that the lines go through the points."""
+    around = np.geomspace(min(epsilons) / 2.5, max(epsilons) * 2.5, CURVE_POINTS)
+    return sorted({*(float(f"{value:.3g}") for value in around), *epsilons})
 
 
 def _curves(forecast: Forecast, points: list[float], meter: _Meter) -> tuple[Prediction, ...]:
-    """Fewer repetitions will do for a line."""
-    found = []
-    for name, epsilon in product(forecast.mechanisms, points):
-        found.append(forecast.predict(name, epsilon, max(100, forecast.question.runs // 2)))
-        meter.add(1)
-    return tuple(found)
+    return tuple(_predicted(forecast, *each, meter) for each in product(forecast.mechanisms, points))

@@ -84,7 +84,7 @@ def _numbers(text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise _usage(f"--epsilon must be numbers parted by commas, such as 0.5,1,2; got {text!r}") from None
+        raise _usage(f"--epsilon must be numbers separated by commas, such as 0.5,1,2; got {text!r}") from None
 
 
 def _check(
@@ -100,7 +100,7 @@ def _check(
 ) -> None:
     """Refuse what cannot be meant; what is meant and impossible is refused by the planner itself."""
     from quietrank.errors import QuietrankError
-    from quietrank.planning.figure import check_ending
+    from quietrank.planning.figure import check_ending, check_place
     from quietrank.planning.targets import parse_target
 
     try:
@@ -109,7 +109,7 @@ def _check(
         if plot is not None:
             check_ending(plot)
     except QuietrankError as error:
-        raise _usage(str(error)) from None
+        raise _usage(error.message) from None
     solving = target is not None and solve == "people"
     if solve not in ("epsilon", "people"):
         raise _usage(f"--solve must be epsilon or people; got {solve!r}")
@@ -127,8 +127,8 @@ def _check(
         raise _usage("say how large the survey is: --people 500 --per-person 15, or --unit comparison --votes 7500")
     if unit == "person" and per_person is None and not one_per_pair:
         raise _usage("say how many pairs each person compares: --per-person 15")
-    if plot is not None and not plot.parent.is_dir():
-        raise QuietrankError(f"there is no folder {plot.parent}; make it, or choose another place for {plot.name}")
+    if plot is not None:
+        check_place(plot)
 
 
 def _usage(message: str) -> Exception:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quietrank.errors import QuietrankError
+from quietrank.errors import QuietrankError, option
 from quietrank.planning.forecast import Prediction
 from quietrank.privacy import Unit, plain_number
 from quietrank.render.style import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from quietrank.planning.result import Plan
 
@@ -27,30 +29,62 @@ def check_ending(path: Path) -> None:
         raise QuietrankError(f"cannot draw {path.name}: name it {', '.join(ENDINGS)}")
 
 
+def check_place(path: Path) -> None:
+    """Refuse a path where no file can be made."""
+    if path.is_dir():
+        raise QuietrankError(f"{path} is a folder; name the file in it")
+    if not path.parent.is_dir():
+        raise QuietrankError(f"there is no folder {path.parent}; make it, or choose another place for {path.name}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise QuietrankError(f"nothing may be written to the folder {path.parent}; choose another for {path.name}")
+
+
 def draw(plan: Plan, path: Path) -> None:
-    """Write the figure."""
-    import matplotlib
+    """Write the figure, whole or not at all."""
     from matplotlib import pyplot, rc_context
 
     check_ending(path)
+    check_place(path)
     if not plan.curves:
-        raise QuietrankError("this plan was made without curves; ask with curves=True to draw it")
-    matplotlib.use("Agg")
+        raise QuietrankError(f"this plan was made without curves; ask with {option('curves', True)} to draw it")
+    pyplot.switch_backend("Agg")
     with rc_context(STYLE):
-        picture, panels = pyplot.subplots(2, 2, figsize=(7.2, 5.2), sharex=True)
-        for panel, (label, value, limit) in zip(panels.flat, _panels(plan), strict=True):
-            _panel(panel, plan, value)
-            panel.set(ylabel=label)
-            panel.set_ylim(0, limit)
-        _ticks(panels.flat[0], plan)
-        for panel in panels[1]:
-            panel.set_xlabel("ε (smaller is more private)")
-        picture.align_ylabels()
-        picture.suptitle(_title(plan), fontsize=10)
-        handles, labels = panels.flat[0].get_legend_handles_labels()
-        picture.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-        picture.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
-        pyplot.close(picture)
+        picture = _picture(plan)
+        try:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            _written_whole(path, lambda draft: picture.savefig(draft, dpi=150, metadata=metadata))
+        finally:
+            pyplot.close(picture)
+
+
+def _written_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a draft next to `path` and rename it: an interrupted writer leaves nothing under the final name."""
+    draft = path.with_name(f".{path.stem}.{os.getpid()}.draft{path.suffix}")
+    try:
+        write(draft)
+        os.replace(draft, path)
+    except OSError as error:
+        raise QuietrankError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _picture(plan: Plan) -> Figure:
+    from matplotlib import pyplot
+
+    picture, panels = pyplot.subplots(2, 2, figsize=(7.2, 5.2), sharex=True)
+    for panel, (label, value, limit) in zip(panels.flat, _panels(plan), strict=True):
+        _panel(panel, plan, value)
+        panel.set(ylabel=label)
+        panel.set_ylim(0, limit)
+    _ticks(panels.flat[0], plan)
+    for panel in panels[1]:
+        panel.set_xlabel("ε (smaller is more private)")
+    picture.align_ylabels()
+    picture.suptitle(_title(plan), fontsize=10)
+    handles, labels = panels.flat[0].get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return picture
 
 
 Value = Callable[[Prediction], float]

@@ -8,58 +8,31 @@ scores from the estimators of a release.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
+from functools import cached_property
 
 import numpy as np
 
 from quietrank.additive import Calibrated, MechanismName, for_items
 from quietrank.choice import candidates, choose, expected_noise
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.estimators.methods import Method, needs_pairs
-from quietrank.items import Items
 from quietrank.laws import Law, ZonotopeLaw
-from quietrank.planning.measures import measure
-from quietrank.planning.releases import Maker, of_size_one, size
-from quietrank.planning.survey import Advance, Counts, Floats, Simulated, Survey, plain_weight, simulate
-from quietrank.privacy import Privacy
-from quietrank.simulate import item_names
+from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure, smallest_steps
+from quietrank.planning.memory import require_memory
+from quietrank.planning.question import Question
+from quietrank.planning.releases import Maker, Noise, of_size_one, size
+from quietrank.planning.survey import (
+    Advance,
+    Counts,
+    Floats,
+    Simulated,
+    plain_weight,
+    simulate,
+)
 
-REPETITIONS = 2000
-BRADLEY_TERRY_REPETITIONS = 300
-"""Fitting scores takes a millisecond, counting wins a fiftieth of that."""
-MOST_WORK = 60_000_000
-"""About how many votes and pairs are simulated in all: a few seconds."""
-FEWEST_REPETITIONS = 100
+FEWEST_DRAWS = 100
 MOST_DRAWS = 2_000_000
 """The edges of spanning trees and their graphs that zonotope noise may look at; draws are used again beyond that."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is planned: all of it public."""
-
-    survey: Survey
-    privacy: Privacy
-    """the promise; its ε stands for any"""
-    method: Method
-    mechanism: MechanismName
-    top_k: int
-    repetitions: int | None = None
-    seed: int = 1
-
-    @property
-    def items(self) -> Items:
-        return Items(tuple(item_names(self.survey.items)))
-
-    @property
-    def runs(self) -> int:
-        """How many repetitions: fewer where each takes long."""
-        if self.repetitions is not None:
-            return self.repetitions
-        usual = BRADLEY_TERRY_REPETITIONS if self.method is Method.BRADLEY_TERRY else REPETITIONS
-        survey = self.survey
-        each = min(survey.votes, survey.pairs + 200_000) + survey.pairs
-        return max(FEWEST_REPETITIONS, min(usual, MOST_WORK // each))
 
 
 @dataclass(frozen=True)
@@ -79,8 +52,9 @@ class Prediction:
     """mean absolute difference to the true rank"""
     winner: float
     """the probability that the best item comes first"""
-    top_k_precision: float
+    score_precision: float
     """standard errors of the simulation"""
+    top_k_precision: float
     rank_precision: float
     winner_precision: float
     noise_sd: float
@@ -99,12 +73,18 @@ class Forecast:
     advance: Advance = lambda amount: None
     _simulated: Simulated | None = None
     _noise: dict[Law, Floats] = field(default_factory=dict)
+    _predictions: dict[tuple[MechanismName, float], Prediction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.question.mechanism is MechanismName.PERTURBED_MLE:
-            raise PrivacyError("plan covers noise on the counts, not mechanism=perturbed-mle; use auto, or simulate it")
+            raise PrivacyError(
+                f"plan covers noise on the counts, not {option('mechanism', 'perturbed-mle')}; use auto, or simulate it"
+            )
+        require_memory(self.question)
         if not self.mechanisms:
-            raise PrivacyError("no mechanism fits: give --per-person, or --delta 1e-6 with a clip")
+            raise PrivacyError(
+                f"no mechanism fits: give {option('per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
+            )
 
     # ---- what can be asked -----------------------------------------------------------------------------------------
 
@@ -126,21 +106,25 @@ class Forecast:
         """The standard deviation of the noise on an item's count, in votes that are kept."""
         return expected_noise(self._calibrated(mechanism, self.question.privacy.epsilon))
 
-    def predict(self, mechanism: MechanismName, epsilon: float, repetitions: int | None = None) -> Prediction:
-        """The accuracy of one mechanism at one ε; `repetitions` to look at the first few only."""
-        calibrated = self._calibrated(mechanism, epsilon)
-        found = self.simulated
-        counts = found.plain if calibrated.clip is None or found.clipped is None else found.clipped
-        noise = self._unit_noise(calibrated.law) * size(calibrated.law)
-        return self._measured(Maker.of(calibrated, self.question.items), counts, noise, repetitions)
+    def predict(self, mechanism: MechanismName, epsilon: float) -> Prediction:
+        """The accuracy of one mechanism at one ε: always of all repetitions, whatever asks for it."""
+        if (mechanism, epsilon) not in self._predictions:
+            self._predictions[mechanism, epsilon] = self._predict(mechanism, epsilon)
+        return self._predictions[mechanism, epsilon]
 
-    def without_privacy(self, repetitions: int | None = None) -> Prediction:
+    def _predict(self, mechanism: MechanismName, epsilon: float) -> Prediction:
+        calibrated, simulated = self._calibrated(mechanism, epsilon), self.simulated
+        counts = simulated.plain if calibrated.clip is None or simulated.clipped is None else simulated.clipped
+        noise = Noise(self._unit_noise(calibrated.law), size(calibrated.law))
+        return self._prediction(Maker.of(calibrated, self.question.items), counts, noise)
+
+    @cached_property
+    def without_privacy(self) -> Prediction:
         """The same estimator on the exact counts: what no ε can improve on."""
         asked = self.question
         privacy = for_items(asked.privacy, asked.items)
         exact = Maker.exact(asked.items, privacy.changed(delta=0.0, clip=None), asked.method)
-        nothing = np.zeros((1, exact.entries))
-        return self._measured(exact, self.simulated.plain, nothing, repetitions)
+        return self._prediction(exact, self.simulated.plain, Noise(np.zeros((1, exact.entries)), 0.0))
 
     # ---- the simulations -------------------------------------------------------------------------------------------
 
@@ -167,32 +151,37 @@ class Forecast:
         if unit not in self._noise:
             draws = self.question.runs
             if isinstance(unit, ZonotopeLaw):
-                draws = min(draws, max(FEWEST_REPETITIONS, MOST_DRAWS // len(unit.graph.edges)))
+                draws = min(draws, max(FEWEST_DRAWS, MOST_DRAWS // len(unit.graph.edges)))
             self._noise[unit] = unit.sample(np.random.default_rng([self.question.seed, 2**31]), draws)
         return self._noise[unit]
 
-    def _measured(self, made: Maker, counts: Counts, noise: Floats, repetitions: int | None) -> Prediction:
-        asked, simulated = self.question, self.simulated
-        runs = min(repetitions or asked.runs, asked.runs)
-        scores = made.scores(asked.method, counts, noise, runs)
-        found = measure(scores, simulated.theta[:runs], asked.top_k, as_odds=asked.method is Method.BRADLEY_TERRY)
-        whole = simulated.plain.net_wins / plain_weight(asked.survey, asked.privacy)
+    @cached_property
+    def _truth(self) -> Truth:
+        return Truth.of(self.simulated.theta, as_odds=self.question.method is Method.BRADLEY_TERRY)
+
+    def _prediction(self, made: Maker, counts: Counts, noise: Noise) -> Prediction:
+        asked, truth = self.question, self._truth
+        scores = made.scores(asked.method, counts, noise)
+        measured = Measured.joined([measure(some, truth.rows(block), asked.top_k) for block, some in scores])
+        draws, steps = noise.draws or asked.runs, smallest_steps(asked.survey.items, asked.top_k)
         return Prediction(
             mechanism=made.mechanism,
             epsilon=made.epsilon,
             delta=made.privacy.delta,
             people=asked.survey.people,
-            score_error=float(np.median(found.score_error)),
-            top_k_error=float(found.top_k_error.mean()),
-            rank_error=float(found.rank_error.mean()),
-            winner=float(found.winner.mean()),
-            top_k_precision=_precision(found.top_k_error),
-            rank_precision=_precision(found.rank_error),
-            winner_precision=_precision(found.winner),
+            score_error=float(np.median(measured.score_error)),
+            top_k_error=float(measured.top_k_error.mean()),
+            rank_error=float(measured.rank_error.mean()),
+            winner=float(measured.winner.mean()),
+            score_precision=error_of_median(measured.score_error, draws),
+            top_k_precision=error_of_mean(measured.top_k_error, draws, steps["top-k error"]),
+            rank_precision=error_of_mean(measured.rank_error, draws, steps["rank error"]),
+            winner_precision=error_of_mean(measured.winner, draws, steps["winner"]),
             noise_sd=made.noise_sd,
-            kept=float((counts.net_wins * whole).sum() / max((whole**2).sum(), 1e-9)),
+            kept=self._kept(counts),
         )
 
-
-def _precision(values: Floats) -> float:
-    return float(values.std() / sqrt(len(values)))
+    def _kept(self, counts: Counts) -> float:
+        """The share of net wins that is left: the regression of what counts on what was said."""
+        whole = self.simulated.plain.net_wins / plain_weight(self.question.survey, self.question.privacy)
+        return float(np.vdot(counts.net_wins, whole)) / max(float(np.vdot(whole, whole)), 1e-9)

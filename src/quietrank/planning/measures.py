@@ -1,12 +1,45 @@
-"""Estimated scores and true strengths in, how far the ranking is off, out; a row for each repetition."""
+"""Estimated scores and true strengths in, how far the ranking is off, out: a row for each repetition, and averages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
+from quietrank.estimators.field import DENSE_LIMIT, CellField, u
 from quietrank.planning.survey import Floats, Indices
+
+NEVER_SEEN = 2
+"""What never happened in R repetitions may still have a probability of 3.8/R: (1 − 3.8/R)^R is the 2 % that two
+standard errors leave. So two of them are never taken to be less than 4/R."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What a release without any error would say; one row per repetition."""
+
+    scores: Floats
+    """centred strengths, or win rates"""
+    first: Indices
+    """an item's true ranks are first … last: items of equal strength may come in any order"""
+    last: Indices
+    as_odds: bool
+    """whether the scores are strengths"""
+
+    @classmethod
+    def of(cls, theta: Floats, *, as_odds: bool) -> Truth:
+        scores = theta - theta.mean(axis=1, keepdims=True) if as_odds else win_rates(theta)
+        first, last = np.empty(theta.shape, dtype=np.int64), np.empty(theta.shape, dtype=np.int64)
+        for row, strengths in enumerate(theta):
+            ascending = np.sort(strengths)
+            first[row] = len(strengths) - np.searchsorted(ascending, strengths, side="right")
+            last[row] = len(strengths) - 1 - np.searchsorted(ascending, strengths, side="left")
+        return cls(scores, first, last, as_odds)
+
+    def rows(self, block: slice) -> Truth:
+        """The truth of some repetitions."""
+        return Truth(self.scores[block], self.first[block], self.last[block], self.as_odds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,28 +51,29 @@ class Measured:
     rank_error: Floats
     winner: Floats
 
+    @classmethod
+    def joined(cls, blocks: list[Measured]) -> Measured:
+        names = ("score_error", "top_k_error", "rank_error", "winner")
+        return cls(*(np.concatenate([getattr(block, name) for block in blocks]) for name in names))
 
-def measure(scores: Floats, theta: Floats, k: int, *, as_odds: bool) -> Measured:
-    """`as_odds`: the scores estimate θ, else win rates. Items of equal strength may come in any order."""
+
+def measure(scores: Floats, truth: Truth, k: int) -> Measured:
+    """How far the scores, and the ranking by them, are from the truth."""
     rank = ranks(scores)
-    above = (theta[:, None, :] > theta[:, :, None]).sum(axis=2)
-    below = (theta[:, None, :] < theta[:, :, None]).sum(axis=2)
-    last = theta.shape[1] - 1 - below  # the true ranks of an item are above … last
-    off = np.maximum(np.maximum(above - rank, rank - last), 0)
-    truth = theta - theta.mean(axis=1, keepdims=True) if as_odds else win_rates(theta)
-    shown = scores if as_odds else np.clip(scores, 0, 1)  # as releases show win rates
+    off = np.maximum(np.maximum(truth.first - rank, rank - truth.last), 0)
+    shown = scores if truth.as_odds else np.clip(scores, 0, 1)  # as releases show win rates
     return Measured(
-        score_error=np.sqrt(np.mean((shown - truth) ** 2, axis=1)),
-        top_k_error=_top_k_error(rank, above, last, k),
+        score_error=np.sqrt(np.mean((shown - truth.scores) ** 2, axis=1)),
+        top_k_error=_top_k_error(rank, truth.first, truth.last, k),
         rank_error=np.asarray(off.mean(axis=1)),
-        winner=((rank == 0) & (above == 0)).any(axis=1).astype(np.float64),
+        winner=((rank == 0) & (truth.first == 0)).any(axis=1).astype(np.float64),
     )
 
 
-def _top_k_error(rank: Indices, above: Indices, last: Indices, k: int) -> Floats:
+def _top_k_error(rank: Indices, first: Indices, last: Indices, k: int) -> Floats:
     """1 − |Ŝ ∩ S|/k, where items that tie for the last places of S may fill them in any way."""
     chosen = rank < k
-    sure, tied = last < k, (above < k) & (last >= k)
+    sure, tied = last < k, (first < k) & (last >= k)
     places = k - sure.sum(axis=1)
     hits = (chosen & sure).sum(axis=1) + np.minimum(places, (chosen & tied).sum(axis=1))
     return np.asarray(1 - hits / k)
@@ -55,7 +89,38 @@ def ranks(scores: Floats) -> Indices:
 
 
 def win_rates(theta: Floats) -> Floats:
-    """τ_i: how often item i beats a random other one."""
+    """τ_i = Σ_{j≠i} σ(θ_i − θ_j)/(n − 1): how often item i beats a random other one; σ = ½ + u."""
     n = theta.shape[1]
-    beats = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
-    return np.asarray((beats.sum(axis=2) - 0.5) / (n - 1))
+    return np.array([(_pull(row) + (n - 1) / 2) / (n - 1) for row in theta])
+
+
+def _pull(theta: Floats) -> Floats:
+    """Σ_j u(θ_i − θ_j); for many items without forming the pairs."""
+    if theta.size <= DENSE_LIMIT:
+        return np.asarray(u(theta[:, None] - theta).sum(axis=1))
+    return CellField.at(theta).pull_and_slope(np.ones(theta.size))[0]
+
+
+# ---- averages over repetitions, and how far chance may have moved them ----------------------------------------------
+
+
+def smallest_steps(items: int, k: int) -> dict[str, float]:
+    """By how much the measures of one repetition move when two items change places."""
+    return {"top-k error": 1 / k, "rank error": 2 / items, "winner": 1.0}
+
+
+def error_of_mean(values: Floats, draws: int, least: float) -> float:
+    """The standard error of the mean over repetitions; `least` is the smallest step of the measure.
+
+    Repetitions r, r + draws, r + 2·draws, … share their noise, so their means are what is independent.
+    """
+    share = np.arange(len(values)) % draws
+    means = np.bincount(share, values) / np.bincount(share)
+    return max(float(means.std(ddof=1)) / sqrt(len(means)), NEVER_SEEN * least / len(means))
+
+
+def error_of_median(values: Floats, draws: int) -> float:
+    """The standard error of the median: how far the order statistics lie apart that are one of it above and below."""
+    number = min(draws, len(values))
+    low, high = np.quantile(values, [0.5 - 0.5 / sqrt(number), 0.5 + 0.5 / sqrt(number)])
+    return float(high - low) / 2

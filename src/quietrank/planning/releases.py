@@ -6,7 +6,7 @@ noisy counts, is chosen once for all repetitions: it takes most of the time, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, inf, log
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.additive import Calibrated
+from quietrank.errors import PrivacyError, option
 from quietrank.estimators.methods import Estimate, Method, bradley_terry, estimate, statistic_for
 from quietrank.items import Items
 from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
@@ -27,6 +28,26 @@ from quietrank.sensitivity import Statistic, half_vote
 
 GAMMA_SAMPLES = 5
 NO_PRIVACY = "no privacy"
+BLOCK = 500_000
+"""About how many scores are worked on at a time."""
+LARGEST_VALUE = 2.0**62
+"""Counts are held in 64-bit integers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Draws of unit size, to be scaled and used in turn."""
+
+    unit: Floats
+    size: float
+
+    @property
+    def draws(self) -> int | None:
+        """After how many repetitions the noise comes again; None where there is no noise."""
+        return len(self.unit) if self.size > 0 else None
+
+    def rows(self, block: slice) -> Floats:
+        return np.asarray(self.unit[np.arange(block.start, block.stop) % len(self.unit)] * self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,19 +85,22 @@ class Maker:
         spread = self.law.spread
         return spread.value if self.statistic is Statistic.WINS else spread.net_wins
 
-    def scores(self, method: Method, counts: Counts, noise: Floats, runs: int) -> Floats:
-        """One row per repetition; counts are divided by the mean exposure, so that they read as win rates."""
-        values, tallies = self._values(counts, noise, runs), []
-        exposure, total = counts.exposure, counts.total
-        for row in range(runs):
-            tallies.append(self._tally(values[row], exposure[row], float(total[row]), _met(counts, row)))
+    def scores(self, method: Method, counts: Counts, noise: Noise) -> Iterator[tuple[slice, Floats]]:
+        """Blocks of repetitions and their scores; counts are divided by the mean exposure, to read as win rates."""
         gamma: float | Literal["auto"] = "auto"
         if method is Method.BRADLEY_TERRY:
-            gamma = _typical_gamma(tallies[:GAMMA_SAMPLES])
-        mean = float(exposure.mean())
-        return np.array([_on_scale(estimate(tally, method, gamma), mean) for tally in tallies])
+            gamma = _typical_gamma(self._tallies(counts, noise, slice(0, min(GAMMA_SAMPLES, len(counts.wins)))))
+        mean = float(2 * counts.total.mean() / len(self.items))
+        for block in blocks(*counts.wins.shape):
+            tallies = self._tallies(counts, noise, block)
+            yield block, np.array([_on_scale(estimate(tally, method, gamma), mean) for tally in tallies])
 
-    def _values(self, counts: Counts, noise: Floats, runs: int) -> NDArray[np.int64]:
+    def _tallies(self, counts: Counts, noise: Noise, block: slice) -> list[NoisyTally]:
+        some = counts.rows(block)
+        rows = zip(self._values(some, noise.rows(block)), some.exposure, some.total, strict=True)
+        return [self._tally(*row, _met(some, place)) for place, row in enumerate(rows)]
+
+    def _values(self, counts: Counts, noise: Floats) -> NDArray[np.int64]:
         """The noisy statistic in lattice steps."""
         columns: dict[Statistic, Callable[[], Floats]] = {
             Statistic.NET_WINS: lambda: counts.net_wins,
@@ -85,12 +109,13 @@ class Maker:
             Statistic.WINS_AND_LOSSES: lambda: np.column_stack([counts.wins, counts.losses]),
             Statistic.NET_WINS_AND_EXPOSURES: lambda: np.column_stack([counts.net_wins, counts.exposure]),
         }
-        exact = columns[self.statistic]()
         per_vote = np.full(self.entries, 1 / float(self.step))
         if self.statistic in (Statistic.NET_WINS_AND_TOTAL, Statistic.NET_WINS_AND_EXPOSURES):
             per_vote[len(self.items) :] *= float(self.share)
-        noisy = exact[:runs] + noise[np.arange(runs) % len(noise)]
-        return np.asarray(np.rint(noisy * per_vote), dtype=np.int64)
+        steps = np.rint((columns[self.statistic]() + noise) * per_vote)
+        if not np.abs(steps).max() < LARGEST_VALUE:
+            raise PrivacyError(f"at {option('epsilon', self.epsilon)} the noise drowns any count; give a larger one")
+        return np.asarray(steps, dtype=np.int64)
 
     def _tally(
         self, values: NDArray[np.int64], exposure: Floats, total: float, pairs: PublicPairs | None
@@ -107,20 +132,25 @@ class Maker:
             figures=(),
             law=self.law,
             public_exposure=exposure if public else None,
-            public_total=total if self.privacy.votes_are_public else None,
+            public_total=float(total) if self.privacy.votes_are_public else None,
             public_pairs=pairs,
             rows_skipped=False,
         )
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """All rows, some at a time."""
+    step = max(1, BLOCK // columns)
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
 
 def _met(counts: Counts, row: int) -> PublicPairs | None:
     """The pairs that met, if they were kept: only a public design with Bradley–Terry scores needs them."""
     if not counts.pairs:
         return None
-    weight = counts.pairs[row]
-    met = np.flatnonzero(weight)
-    i, j = pair_ends(counts.wins.shape[1])
-    return PublicPairs(i[met], j[met], weight[met])
+    met = counts.pairs[row]
+    return PublicPairs(*pair_ends(counts.wins.shape[1], met.pair), met.weight)
 
 
 def _typical_gamma(tallies: list[NoisyTally]) -> float:

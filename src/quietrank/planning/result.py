@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from math import isinf
+from math import ceil, isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank import __version__
-from quietrank.planning.forecast import Prediction, Question
+from quietrank.planning.forecast import Prediction
+from quietrank.planning.question import Question
 from quietrank.planning.releases import NO_PRIVACY
 from quietrank.planning.survey import PAPER, SPREADS
-from quietrank.planning.targets import Target
+from quietrank.planning.targets import BEYOND, Target
 from quietrank.privacy import Design, Unit, plain_number
 from quietrank.release import csv_text
 
@@ -40,7 +41,8 @@ class Plan:
     def best(self) -> Prediction:
         """With a target, the answer that asks least; else the last ε, with what `auto` would use if it is there."""
         if self.target is not None:
-            return min(self.predictions, key=lambda one: (one.epsilon, one.people))
+            answers = [one for one in self.predictions if self.target.met(one)]
+            return min(answers, key=lambda one: (one.epsilon, one.people, not one.chosen))
         return ([one for one in self.predictions if one.chosen] or list(self.predictions))[-1]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -68,6 +70,7 @@ class Plan:
             "mechanism": asked.mechanism.value,
             "top_k": asked.top_k,
             "target": None if self.target is None else str(self.target),
+            "target_met_by_standard_errors": BEYOND,
             "predictions": self.rows(),
             "unmet": list(self.unmet),
             "assumptions": list(assumptions(asked)),
@@ -148,7 +151,7 @@ def render(plan: Plan) -> Group:
         parts.append(Text(_answer(plan), style="bold"))
     parts += [Text(f"{name}: misses the target.") for name in plan.unmet]
     parts.append(Text(f"Then: quietrank rank VOTES --items ITEMS {rank_options(plan)}"))
-    parts += [Text(f"Note: {note}", style="dim") for note in assumptions(plan.question)]
+    parts += [Text(f"Note: {note}", style="dim") for note in (_precision(plan), *assumptions(plan.question))]
     return Group(*parts)
 
 
@@ -166,28 +169,47 @@ def _title(plan: Plan) -> str:
     )
 
 
+def _precision(plan: Plan) -> str:
+    margin = f"; the target is met by {BEYOND} of them" if plan.target is not None else ""
+    return f"± is the standard error of {plan.question.runs} simulated surveys{margin}."
+
+
 def _table(plan: Plan) -> Any:
     from rich import box
     from rich.table import Table
 
     shown = plan.target is not None and len({one.people for one in plan.predictions}) > 1
-    scale = "score" if plan.question.method == "bradley-terry" else "win rate"
-    table = Table(box=box.SIMPLE_HEAD)
+    scale = "score error" if plan.question.method == "bradley-terry" else "win rate error"
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in (
-        "mechanism", "ε", *(["people"] if shown else []), f"{scale} ±", f"top-{plan.question.top_k} error",
-        "rank error", "winner right",
+        "mechanism", "ε", *(["people"] if shown else []), scale, f"top-{plan.question.top_k} error", "rank error",
+        "winner right",
     ):  # fmt: skip
         table.add_column(column, justify="left" if column == "mechanism" else "right")
     for one in (*plan.predictions, plan.without_privacy):
         name = one.mechanism + (" *" if one.chosen else "")
         epsilon = "∞" if one.mechanism == NO_PRIVACY else plain_number(one.epsilon)
         people = [str(one.people)] if shown else []
-        measured = (f"{one.score_error:.3f}", f"{one.top_k_error:.3f}", f"{one.rank_error:.2f}", f"{one.winner:.0%}")
-        table.add_row(name, epsilon, *people, *measured)
+        table.add_row(name, epsilon, *people, *_measures(one))
     if any(one.chosen for one in plan.predictions):
         table.caption = "* what mechanism=auto uses"
         table.caption_justify = "left"
     return table
+
+
+def _measures(one: Prediction) -> tuple[str, ...]:
+    """Each with its standard error, which is rounded up."""
+    return (
+        f"{one.score_error:.3f} ± {_up(one.score_precision, 3):.3f}",
+        f"{one.top_k_error:.3f} ± {_up(one.top_k_precision, 3):.3f}",
+        f"{one.rank_error:.2f} ± {_up(one.rank_precision, 2):.2f}",
+        f"{one.winner:.1%} ± {_up(one.winner_precision, 3):.1%}",
+    )
+
+
+def _up(value: float, digits: int) -> float:
+    unit = 0.1**digits
+    return ceil(value / unit) * unit
 
 
 def _answer(plan: Plan) -> str:

@@ -4,21 +4,25 @@ People compare pairs drawn uniformly, as in `simulate.people_votes`; with `disti
 the confidential side does to a person's votes (bounding.py) is done here to simulated people: all votes weigh the
 same, or every person is scaled down to the clipping bound.
 
-Where votes need not be told apart by person, pairs are counted at once: their numbers are multinomial, their wins
-binomial. Large surveys are too slow person by person: then what clipping keeps is measured on a sample of people, and
-the pair counts of distinct questions are drawn from the normal law that they tend to.
+Surveys of many more votes than pairs are too slow person by person. Then pairs are counted at once: their numbers are
+multinomial, or for distinct questions drawn from the normal law that they tend to, and their wins binomial; what
+clipping keeps is measured on a sample of people. No array is larger than the votes, or than the pairs where these are
+fewer. The counts without clipping are the same whether clipping is asked for or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import floor
+from decimal import Decimal
+from math import nan
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quietrank.errors import QuietrankError
+from quietrank.errors import QuietrankError, option
 from quietrank.privacy import Privacy, Unit
 from quietrank.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
 from quietrank.simulate import paper_strengths
@@ -36,6 +40,11 @@ MOST_BY_PERSON = 200_000
 SAMPLED = 30_000
 """How many of them where a sample is enough to measure what clipping keeps."""
 MOST_PAIRS = 5_000_000
+"""How many votes or pairs, whichever are fewer, one repetition may hold in memory: about half a gigabyte."""
+MOST_VOTES = 10**15
+"""Beyond this, counts are no longer exact in a double."""
+MOST_SHUFFLED = 20_000_000
+"""How many pairs may be shuffled for all people at once; beyond, it is done one person at a time."""
 ANSWER_GRID = 2**10
 """The grid of clipping factors where answers are averaged, as in bounding.py."""
 
@@ -54,17 +63,19 @@ class Survey:
 
     def __post_init__(self) -> None:
         if self.items < 2:
-            raise QuietrankError(f"a ranking needs at least two items; got items={self.items}")
+            raise QuietrankError(f"a ranking needs at least two items; got {option('items', self.items)}")
         if self.people < 1 or self.per_person < 1:
             raise QuietrankError(
-                f"a survey needs people and questions; got people={self.people}, per_person={self.per_person}"
+                f"a survey needs people and questions; got {option('people', self.people)}, "
+                f"{option('per_person', self.per_person)}"
             )
         if self.distinct and self.per_person > self.pairs:
             raise QuietrankError(
                 f"{self.items} items have {self.pairs} pairs, so with one answer per pair nobody can answer "
-                f"{self.per_person}; lower --per-person to {self.pairs} or less, or leave --one-per-pair out"
+                f"{self.per_person}; use {option('per_person', self.pairs)} or less, or leave {option('one_per_pair')} "
+                "out"
             )
-        if min(self.votes, self.pairs) > MOST_PAIRS:
+        if min(self.votes, self.pairs) > MOST_PAIRS or self.votes > MOST_VOTES:
             raise QuietrankError(
                 f"{self.items} items and {self.votes} votes are too many to simulate; plan for fewer of both: what "
                 "counts is the number of votes per item"
@@ -86,13 +97,21 @@ class Survey:
 
 
 @dataclass(frozen=True, eq=False)
+class PairWeights:
+    """The weight of the votes on each pair that met in one repetition; pairs are numbered as `pair_ends` has them."""
+
+    pair: Indices
+    weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Counts:
     """Exact, weighted counts of every repetition (rows) and item (columns), in votes."""
 
     wins: Floats
     losses: Floats
-    pairs: tuple[Floats, ...]
-    """if asked for, the weight of the votes on each pair, in the order of `pair_ends`"""
+    pairs: tuple[PairWeights, ...]
+    """one for each repetition, if asked for"""
 
     @property
     def net_wins(self) -> Floats:
@@ -105,6 +124,10 @@ class Counts:
     @property
     def total(self) -> Floats:
         return np.asarray(self.wins.sum(axis=1))
+
+    def rows(self, block: slice) -> Counts:
+        """The counts of some repetitions."""
+        return Counts(self.wins[block], self.losses[block], self.pairs[block])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,18 +150,17 @@ def simulate(
     advance: Advance = lambda amount: None,
 ) -> Simulated:
     """Run the survey many times over; a repetition has the same strengths whatever else is asked."""
-    rows = []
+    theta = np.empty((repetitions, survey.items))
+    plain, clipped = _Rows.empty(theta.shape), None if clip is None else _Rows.empty(theta.shape)
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
-        theta = survey.strengths(rng)
-        rows.append((theta, *_once(survey, privacy, clip, theta, keep_pairs, rng)))
+        theta[repetition] = survey.strengths(rng)
+        without, with_clip = _once(survey, privacy, clip, theta[repetition], keep_pairs, rng)
+        plain.put(repetition, without)
+        if clipped is not None and with_clip is not None:
+            clipped.put(repetition, with_clip)
         advance(1 / repetitions)
-    clipped = [with_clip for _, _, with_clip in rows if with_clip is not None]
-    return Simulated(
-        np.array([theta for theta, _, _ in rows]),
-        _stacked([plain for _, plain, _ in rows]),
-        _stacked(clipped) if clipped else None,
-    )
+    return Simulated(theta, plain.counts, None if clipped is None else clipped.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,12 +169,29 @@ class _Once:
 
     wins: Floats
     losses: Floats
-    pairs: Floats | None
+    pairs: PairWeights | None
 
 
-def _stacked(found: list[_Once]) -> Counts:
-    pairs = tuple(one.pairs for one in found if one.pairs is not None)
-    return Counts(np.array([one.wins for one in found]), np.array([one.losses for one in found]), pairs)
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The counts of all repetitions, as they come in."""
+
+    wins: Floats
+    losses: Floats
+    pairs: list[PairWeights]
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int]) -> _Rows:
+        return cls(np.empty(shape), np.empty(shape), [])
+
+    def put(self, row: int, once: _Once) -> None:
+        self.wins[row], self.losses[row] = once.wins, once.losses
+        if once.pairs is not None:
+            self.pairs.append(once.pairs)
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(self.wins, self.losses, tuple(self.pairs))
 
 
 def _once(
@@ -160,19 +199,22 @@ def _once(
 ) -> tuple[_Once, _Once | None]:
     """The counts without and with clipping."""
     weight = plain_weight(survey, privacy)
-    by_person = clip is not None or survey.distinct
-    few = survey.people * (survey.per_person + survey.items) <= MOST_BY_PERSON
-    if by_person and few:
+    if survey.people * (survey.per_person + survey.items) <= MOST_BY_PERSON:
         group = _ask(survey, theta, survey.people, rng)
         return group.counted(weight, keep_pairs), None if clip is None else group.clipped(clip, keep_pairs)
-    if survey.votes <= survey.pairs and not survey.distinct:
+    if survey.votes <= survey.pairs:
         plain = _ask(survey, theta, survey.people, rng).counted(weight, keep_pairs)
     else:
         plain = _count_pairs(survey, theta, weight, keep_pairs, rng)
     if clip is None:
         return plain, None
-    sample = _ask(survey, theta, max(50, SAMPLED // (survey.per_person + survey.items)), rng)
+    sample = _ask(survey, theta, sampled_people(survey), rng)
     return plain, _shrunk(plain, weight, *sample.kept(clip))
+
+
+def sampled_people(survey: Survey) -> int:
+    """How many people are enough to measure what clipping keeps."""
+    return max(50, SAMPLED // (survey.per_person + survey.items))
 
 
 def plain_weight(survey: Survey, privacy: Privacy) -> float:
@@ -240,19 +282,17 @@ class Group:
         factor = np.minimum(1, float(clip.norm) / np.sqrt(np.maximum(square, 1e-12)))
         return np.asarray(np.floor(factor * grid) / grid)
 
-    def _pair_weights(self, factor: Floats) -> Floats:
+    def _pair_weights(self, factor: Floats) -> PairWeights:
         low, high = np.minimum(self.winner, self.loser), np.maximum(self.winner, self.loser)
-        weight = np.repeat(factor, self.winner.shape[1])
-        size = self.items * (self.items - 1) // 2
-        place = _pair_index(self.items, low, high).ravel()
-        return np.asarray(np.bincount(place, weights=weight, minlength=size), dtype=np.float64)
+        pair, place = np.unique(pair_index(self.items, low, high).ravel(), return_inverse=True)
+        return _positive(pair, np.bincount(place, weights=np.repeat(factor, self.winner.shape[1])))
 
 
 def _ask(survey: Survey, theta: Floats, people: int, rng: np.random.Generator) -> Group:
     n, shape = survey.items, (people, survey.per_person)
     if survey.distinct:
         pair = _distinct(survey.pairs, shape, rng)
-        i, j = (ends[pair] for ends in pair_ends(n))
+        i, j = pair_ends(n, pair)
     else:
         i, j = rng.integers(n, size=shape), rng.integers(n - 1, size=shape)
         j += j >= i  # uniform over the other items
@@ -263,8 +303,11 @@ def _ask(survey: Survey, theta: Floats, people: int, rng: np.random.Generator) -
 def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> Indices:
     """Rows of different pairs, every set of them equally likely."""
     people, each = shape
-    if each * each > pairs:
-        return np.argsort(rng.random((people, pairs)), axis=1)[:, :each]
+    often_twice = each * each > 3 * pairs  # fewer than one row in five would do: e^−(each²/2 pairs)
+    if often_twice and people * pairs <= MOST_SHUFFLED:
+        return np.argpartition(rng.random((people, pairs)), each - 1, axis=1)[:, :each]
+    if often_twice:
+        return np.array([rng.choice(pairs, each, replace=False, shuffle=False) for _ in range(people)])
     drawn = rng.integers(pairs, size=shape)
     again = np.arange(people)
     while again.size:
@@ -279,7 +322,7 @@ def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> I
 
 def _count_pairs(survey: Survey, theta: Floats, weight: float, keep: bool, rng: np.random.Generator) -> _Once:
     """How often each pair was asked, and how often its first item won."""
-    i, j = pair_ends(survey.items)
+    i, j = pair_ends(survey.items, np.arange(survey.pairs))
     asked = _asked_distinct(survey, rng) if survey.distinct else _asked(survey, rng)
     first = rng.binomial(asked, 1 / (1 + np.exp(theta[j] - theta[i])))
 
@@ -287,7 +330,7 @@ def _count_pairs(survey: Survey, theta: Floats, weight: float, keep: bool, rng: 
         n = survey.items
         return np.asarray((np.bincount(i, of_i, n) + np.bincount(j, of_j, n)) * weight)
 
-    pairs = np.asarray(asked * weight, dtype=np.float64) if keep else None
+    pairs = _positive(np.arange(survey.pairs), asked * weight) if keep else None
     return _Once(by_item(first, asked - first), by_item(asked - first, first), pairs)
 
 
@@ -308,36 +351,52 @@ def _shrunk(plain: _Once, weight: float, net: float, met: float) -> _Once:
     """Net wins and exposures times the shares that clipping keeps; `plain` had its own weight, which is taken off."""
     net, met = net / weight, met / weight
     net_wins, exposure = (plain.wins - plain.losses) * net, (plain.wins + plain.losses) * met
-    pairs = None if plain.pairs is None else plain.pairs * met
+    pairs = None if plain.pairs is None else _positive(plain.pairs.pair, plain.pairs.weight * met)
     return _Once((exposure + net_wins) / 2, (exposure - net_wins) / 2, pairs)
 
 
-def pair_ends(n: int) -> tuple[Indices, Indices]:
-    """All pairs i < j of n items."""
-    i, j = np.triu_indices(n, 1)
-    return i, j
+# ---- pairs by number ------------------------------------------------------------------------------------------------
 
 
-def _pair_index(n: int, low: Indices, high: Indices) -> Indices:
-    """The place of a pair in `pair_ends`."""
+def pair_ends(n: int, pair: Indices) -> tuple[Indices, Indices]:
+    """The items i < j of pairs given by number: (0, 1), (0, 2), …, (1, 2), … of n items."""
+    first = np.arange(n - 1)
+    starts = first * n - first * (first + 1) // 2  # the number of the pair (i, i + 1)
+    i = np.searchsorted(starts, pair, side="right") - 1
+    return i, pair - starts[i] + i + 1
+
+
+def pair_index(n: int, low: Indices, high: Indices) -> Indices:
+    """The number of a pair, as in `pair_ends`."""
     return low * n - low * (low + 1) // 2 + high - low - 1
 
 
-def spread_of(word: float | str) -> float | str:
+def _positive(pair: Indices, weight: NDArray[Any]) -> PairWeights:
+    met = weight > 0
+    return PairWeights(pair[met], np.asarray(weight[met], dtype=np.float64))
+
+
+# ---- words ----------------------------------------------------------------------------------------------------------
+
+
+def spread_of(word: object) -> float | str:
     """A standard deviation of strengths from a number or a word."""
     if isinstance(word, str) and (word in SPREADS or word == PAPER):
         return SPREADS.get(word, word)
-    try:
-        value = float(word)
-    except ValueError:
-        value = -1.0
+    value = _number(word)
     if not 0 < value <= 10:
         words = ", ".join((*SPREADS, PAPER))
-        raise QuietrankError(f"spread must be one of {words}, or a number > 0 and at most 10; got spread={word!r}")
+        raise QuietrankError(
+            f"{option('spread')} must be one of {words}, or a number > 0 and at most 10; got {option('spread', word)}"
+        )
     return value
 
 
-def two_digits_up(value: float) -> float:
-    """Rounded up to two significant digits."""
-    unit = 10.0 ** (floor(np.log10(value)) - 1)
-    return float(f"{np.ceil(value / unit - 1e-9) * unit:.2g}")
+def _number(word: object) -> float:
+    """The number that a text or a number stands for; NaN for anything else."""
+    if isinstance(word, bool) or not isinstance(word, str | Real | Decimal):
+        return nan
+    try:
+        return float(word)
+    except (ValueError, OverflowError):
+        return nan

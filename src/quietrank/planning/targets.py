@@ -1,34 +1,39 @@
 """A target in words in, the smallest ε or number of people that meets it out, by mechanism.
 
-Errors fall as ε or people grow, and all trials share their random numbers, so the answer is bracketed and halved on a
-logarithmic scale: first with a quarter of the repetitions, then, near the answer, with all of them. Answers are rounded
-up to two digits.
+Answers have two digits. Errors fall as ε or people grow, and all trials share their random numbers, so the two-digit
+numbers are bracketed in steps of a factor of about four and the bracket is halved. Every trial is the very prediction
+that `plan` makes for that number, and a target counts as met only where it is met by two standard errors of the
+simulation: the next smaller number does not do that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, sqrt
+from math import ceil
+from typing import TypeVar
 
 from quietrank.additive import MechanismName
-from quietrank.errors import QuietrankError
-from quietrank.planning.forecast import Forecast, Prediction, Question
-from quietrank.planning.survey import Advance, two_digits_up
+from quietrank.errors import QuietrankError, option
+from quietrank.planning.forecast import Forecast, Prediction
+from quietrank.planning.measures import NEVER_SEEN, smallest_steps
+from quietrank.planning.memory import MOST_BYTES, bytes_needed
+from quietrank.planning.question import Question
+from quietrank.planning.survey import MOST_PAIRS, MOST_VOTES, Advance, Survey
 
+BEYOND = 2
+"""By how many standard errors a target has to be met."""
 LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
 """Beyond e^20 there is no promise worth the name."""
 MOST_PEOPLE = 10_000_000
-COARSE, FINE = 4, 4
-"""How often the bracket is halved with few and with all repetitions."""
-PEOPLE_RUNS = 500
-"""Repetitions for a number of people: each number is simulated anew, which takes longer."""
-EVALUATIONS = COARSE + FINE + 6
+STRIDE = 54
+"""Of 90 two-digit numbers for a factor of ten, so many make a factor of four."""
+EVALUATIONS = 10
 """About how many trials one answer takes, for the progress bar."""
 
-Trial = Callable[[float, bool], Prediction]
-"""at a value, with all repetitions or with few"""
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,18 @@ class Target:
     value: float
     k: int | None = None
 
-    def met(self, found: Prediction) -> bool:
-        if self.measure == "winner":
-            return found.winner >= self.value
-        return self.reached(found) <= self.value
+    def met(self, prediction: Prediction) -> bool:
+        """Whether it is met beyond the error of the simulation."""
+        mean, error = self.reached(prediction)
+        return mean - BEYOND * error >= self.value if self.measure == "winner" else mean + BEYOND * error <= self.value
 
-    def reached(self, found: Prediction) -> float:
-        return {"top-k error": found.top_k_error, "rank error": found.rank_error, "winner": found.winner}[self.measure]
+    def reached(self, one: Prediction) -> tuple[float, float]:
+        """What is predicted of the measure, and its standard error."""
+        return {
+            "top-k error": (one.top_k_error, one.top_k_precision),
+            "rank error": (one.rank_error, one.rank_precision),
+            "winner": (one.winner, one.winner_precision),
+        }[self.measure]
 
     def __str__(self) -> str:
         if self.measure == "winner":
@@ -53,17 +63,20 @@ class Target:
         return f"{self.measure.replace('-k', f'-{self.k}')} {self.value:g}"
 
 
-def parse_target(text: str) -> Target:
+def parse_target(text: object) -> Target:
     """From words such as "top-5 error 0.1", "rank error 0.5" or "winner 0.9"."""
-    form = r"(?:top-(?P<k>\d+) error|(?P<rank>rank error)|(?P<winner>winner)) (?P<value>\d*\.?\d+)"
-    found = re.fullmatch(form, " ".join(text.lower().replace("=", " ").replace("<", " ").split()))
-    if found is None:
-        raise QuietrankError(f'target must read like "top-5 error 0.1", "rank error 0.5" or "winner 0.9"; got {text!r}')
-    value = float(found["value"])
-    if found["winner"]:
+    form = r"(?:top-(?P<k>\d{1,9}) error|(?P<rank>rank error)|(?P<winner>winner)) (?P<value>\d*\.?\d+)"
+    words = " ".join(text.lower().replace("=", " ").replace("<", " ").split()) if isinstance(text, str) else ""
+    parts = re.fullmatch(form, words, flags=re.ASCII)
+    if parts is None:
+        raise QuietrankError(
+            f'{option("target")} must read like "top-5 error 0.1", "rank error 0.5" or "winner 0.9"; got {text!r}'
+        )
+    value = float(parts["value"])
+    if parts["winner"]:
         target = Target("winner", value)
     else:
-        target = Target("rank error", value) if found["rank"] else Target("top-k error", value, int(found["k"]))
+        target = Target("rank error", value) if parts["rank"] else Target("top-k error", value, int(parts["k"]))
     if target.measure != "rank error" and not 0 < value < 1:
         raise QuietrankError(f"a target for {target.measure} lies between 0 and 1; got {text!r}")
     if value == 0:
@@ -71,92 +84,112 @@ def parse_target(text: str) -> Target:
     return target
 
 
+def repetitions_needed(target: Target, question: Question) -> int:
+    """How many repetitions without a single error it takes to show that the target is met beyond chance."""
+    step = smallest_steps(question.survey.items, question.top_k)[target.measure]
+    room = 1 - target.value if target.measure == "winner" else target.value
+    return ceil(BEYOND * NEVER_SEEN * step / room - 1e-9)
+
+
+def require_repetitions(target: Target, question: Question) -> None:
+    """Refuse a target too strict for any simulation of this length."""
+    needed = repetitions_needed(target, question)
+    if question.runs < needed:
+        raise QuietrankError(
+            f"{question.runs} simulated surveys cannot show that the target {target} is met; give "
+            f"{option('repetitions', needed)} or more, or relax the target"
+        )
+
+
 # ---- ε ---------------------------------------------------------------------------------------------------------------
 
 
 def smallest_epsilon(forecast: Forecast, mechanism: MechanismName, target: Target, tick: Advance) -> Prediction | None:
     """The prediction at the smallest ε that meets the target; None if none up to 20 does."""
-    runs = forecast.question.runs
 
-    def trial(epsilon: float, all_runs: bool) -> Prediction:
+    def met(epsilon: float) -> bool:
         tick(1 / EVALUATIONS)
-        return forecast.predict(mechanism, epsilon, runs if all_runs else max(50, runs // 4))
+        return target.met(forecast.predict(mechanism, epsilon))
 
-    return _smallest(trial, target, 1.0, LEAST_EPSILON, MOST_EPSILON, two_digits_up)
+    epsilon = smallest(met, two_digit_numbers(LEAST_EPSILON, MOST_EPSILON), 1.0)
+    return None if epsilon is None else forecast.predict(mechanism, epsilon)
 
 
 def require_reachable(forecast: Forecast, target: Target, tick: Advance) -> None:
     """Refuse a target that is missed even without privacy, and say how many people would meet that."""
-    floor = forecast.without_privacy()
+    floor = forecast.without_privacy
     if target.met(floor):
         return
     people = smallest_people(forecast.question, None, target, tick)
-    advice = "no number of people that can be simulated would" if people is None else f"{people.people} people would"
+    advice = "no number of people that can be simulated would" if people is None else f"{people} people would"
+    mean, error = target.reached(floor)
     raise QuietrankError(
-        f"no ε meets the target {target}: even without any privacy it would be {target.reached(floor):.3g} with "
-        f"{floor.people} people ({advice} meet it without privacy); ask more people, or relax the target"
+        f"no ε meets the target {target}: even without any privacy it would be {mean:.3g} ± {error:.1g} with "
+        f"{floor.people} people ({advice} meet it without privacy by {BEYOND} standard errors of the simulation); ask "
+        "more people, or relax the target"
     )
 
 
 # ---- people ----------------------------------------------------------------------------------------------------------
 
 
-def smallest_people(
-    question: Question, mechanism: MechanismName | None, target: Target, tick: Advance
-) -> Prediction | None:
-    """The prediction at the smallest number of people; without a mechanism, for exact counts."""
-    runs = min(question.runs, PEOPLE_RUNS)
-    alone = replace(question, mechanism=mechanism or question.mechanism)  # no clipping for the sake of others
+def smallest_people(question: Question, mechanism: MechanismName | None, target: Target, tick: Advance) -> int | None:
+    """The smallest number of people that meets the target; without a mechanism, for exact counts."""
 
-    def trial(people: float, all_runs: bool) -> Prediction:
+    def met(people: int) -> bool:
         tick(1 / EVALUATIONS)
-        some = runs if all_runs else max(50, runs // 4)
-        survey = replace(question.survey, people=ceil(people))
-        forecast = Forecast(replace(alone, survey=survey, repetitions=some))
-        return (
-            forecast.without_privacy() if mechanism is None else forecast.predict(mechanism, question.privacy.epsilon)
-        )
+        forecast = Forecast(_with_people(question, people))
+        if mechanism is None:
+            return target.met(forecast.without_privacy)
+        return target.met(forecast.predict(mechanism, question.privacy.epsilon))
 
-    def rounded(people: float) -> float:
-        return ceil(people) if people < 100 else two_digits_up(people)
-
-    return _smallest(trial, target, 500, 2, MOST_PEOPLE, rounded)
+    numbers = [people for people in people_numbers(question.survey) if _fits(question, people)]
+    return smallest(met, numbers, 500)
 
 
-def _smallest(
-    trial: Trial, target: Target, start: float, least: float, most: float, rounded: Callable[[float], float]
-) -> Prediction | None:
-    """The first value that meets the target: bracketed from `start`, halved, rounded up and checked."""
-    bracket = _bracket(lambda value: target.met(trial(value, False)), start, least, most)
-    if bracket is None:
+def people_numbers(survey: Survey) -> list[int]:
+    """All numbers below 100 and two-digit numbers from there on, as far as they can be simulated."""
+    most = min(MOST_PEOPLE, MOST_VOTES // survey.per_person)
+    if survey.pairs > MOST_PAIRS:
+        most = min(most, MOST_PAIRS // survey.per_person)
+    round_ones = [int(number) for number in two_digit_numbers(100, max(most, 100))]
+    return [number for number in (*range(2, 100), *round_ones) if number <= most]
+
+
+def _fits(question: Question, people: int) -> bool:
+    return bytes_needed(_with_people(question, people)) <= MOST_BYTES
+
+
+def _with_people(question: Question, people: int) -> Question:
+    return replace(question, survey=replace(question.survey, people=people))
+
+
+# ---- the search ------------------------------------------------------------------------------------------------------
+
+
+def smallest(met: Callable[[Number], bool], numbers: Sequence[Number], start: Number) -> Number | None:
+    """The first of the ascending numbers that meets the target, where all larger ones do; None if the last does not.
+
+    Bracketed from `start` and halved: what is returned met the target, and the number before it did not.
+    """
+    place = min(bisect_left(numbers, start), len(numbers) - 1)
+    if place < 0:
         return None
-    low, high = _halved(lambda value: target.met(trial(value, False)), *bracket, COARSE)
-    low, high = max(least, low / 1.1), min(most, high * 1.1)
-    low, high = _halved(lambda value: target.met(trial(value, True)), low, high, FINE)
-    found = trial(value := rounded(high), True)
-    while not target.met(found) and value < most:
-        found = trial(value := rounded(value * 1.05), True)
-    return found if target.met(found) else None
+    low, high = -1, len(numbers)
+    while high == len(numbers) or (low == -1 and high > 0):
+        if met(numbers[place]):
+            high, place = place, max(place - STRIDE, low + 1)
+        elif place == len(numbers) - 1:
+            return None
+        else:
+            low, place = place, min(place + STRIDE, high - 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if met(numbers[middle]) else (middle, high)
+    return numbers[high]
 
 
-def _bracket(met: Callable[[float], bool], start: float, least: float, most: float) -> tuple[float, float] | None:
-    """Two values, a factor of at most 4 apart, of which only the larger meets the target; None if none does."""
-    if met(start):
-        high = start
-        while high > least and met(low := max(least, high / 4)):
-            high = low
-        return max(least, high / 4), high
-    low = start
-    while low < most:
-        high = min(most, low * 4)
-        if met(high):
-            return low, high
-        low = high
-    return None
-
-
-def _halved(met: Callable[[float], bool], low: float, high: float, times: int) -> tuple[float, float]:
-    for _ in range(times):
-        middle = sqrt(low * high)
-        low, high = (low, middle) if met(middle) else (middle, high)
-    return low, high
+def two_digit_numbers(least: float, most: float) -> list[float]:
+    """All numbers with two significant digits from `least` to `most`, each as it is written."""
+    numbers = (float(f"{digits}e{power}") for power in range(-6, 18) for digits in range(10, 100))
+    return [number for number in numbers if least <= number <= most]

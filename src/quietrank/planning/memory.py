@@ -1,0 +1,74 @@
+"""A question in, the memory that answering it takes out; refused before anything is simulated if that is too much.
+
+Held for all repetitions at once: strengths and the truth about them, counts, and noise of size 1. One at a time: the
+votes or pairs of a repetition, and a block of releases. All of it follows from the public sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quietrank.additive import MOST_ZONOTOPE_PAIRS
+from quietrank.errors import QuietrankError, option
+from quietrank.estimators.methods import needs_pairs
+from quietrank.planning.question import FEWEST_REPETITIONS, Question
+from quietrank.planning.releases import BLOCK
+from quietrank.planning.survey import Survey, sampled_people
+
+MOST_BYTES = 2_000_000_000
+BASE = 250_000_000
+"""Python, NumPy and the other libraries, and the tables of the laws of noise."""
+
+
+def require_memory(question: Question) -> None:
+    """Refuse a question that takes more than 2 GB."""
+    needed = bytes_needed(question)
+    if needed <= MOST_BYTES:
+        return
+    survey = question.survey
+    enough = bytes_needed(replace(question, repetitions=FEWEST_REPETITIONS)) <= MOST_BYTES
+    fewer = f"lower {option('repetitions')}, or " if enough else ""
+    raise QuietrankError(
+        f"a plan for {survey.items} items and {survey.votes} votes takes about {needed / 1e9:.1f} GB of memory, and "
+        f"at most {MOST_BYTES / 1e9:.0f} GB are used; {fewer}plan for a smaller survey: what counts is the number of "
+        "votes per item"
+    )
+
+
+def bytes_needed(question: Question) -> int:
+    """An estimate from above."""
+    survey = question.survey
+    clipping = question.privacy.delta > 0
+    held = 8 * question.runs * survey.items * _held(question)
+    names = 200 * survey.items
+    pairs = _pairs(question) if needs_pairs(question.method, question.privacy) else 0
+    return BASE + held + names + pairs * (2 if clipping else 1) + _one_repetition(survey, clipping) + _block(survey)
+
+
+def _held(question: Question) -> int:
+    """Numbers per repetition and item: 4 for the truth, 2 for counts, 2 for each noise, and 4 that come and go."""
+    clipping = question.privacy.delta > 0
+    return 4 + (4 if clipping else 2) + 2 * _mechanisms(question) + 4
+
+
+def _mechanisms(question: Question) -> int:
+    """At most so many are compared."""
+    zonotope = question.privacy.one_per_pair and question.survey.pairs <= MOST_ZONOTOPE_PAIRS
+    return 1 + (question.privacy.delta > 0) + zonotope
+
+
+def _pairs(question: Question) -> int:
+    """Who met whom: two numbers for each pair that met; fitting holds a matrix of all pairs a few times."""
+    survey = question.survey
+    return 16 * question.runs * min(survey.votes, survey.pairs) + 3 * 8 * survey.items**2
+
+
+def _one_repetition(survey: Survey, clipping: bool) -> int:
+    """Up to 10 numbers for each vote, or for each pair where these are fewer; and the sample that is clipped."""
+    sample = sampled_people(survey) * (survey.per_person + survey.items) if clipping else 0
+    return 10 * 8 * (min(survey.votes, survey.pairs + 200_000) + sample)
+
+
+def _block(survey: Survey) -> int:
+    """Up to 20 numbers for each score that is worked on."""
+    return 20 * 8 * max(BLOCK, survey.items)

@@ -1,0 +1,47 @@
+"""What is planned: sizes and options in, a `Question` out, and with it the number of repetitions that answer it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from quietrank.additive import MechanismName
+from quietrank.estimators.methods import Method
+from quietrank.items import Items
+from quietrank.planning.survey import MOST_BY_PERSON, Survey
+from quietrank.privacy import Privacy
+from quietrank.simulate import item_names
+
+REPETITIONS = 1000
+"""Of every survey that is not too large: Bradley–Terry scores of 20 items then take a second for each ε."""
+MOST_WORK = 60_000_000
+"""About how many votes and pairs are looked at in all."""
+FEWEST_REPETITIONS = 100
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is planned: all of it public."""
+
+    survey: Survey
+    privacy: Privacy
+    """the promise; its ε stands for any"""
+    method: Method
+    mechanism: MechanismName
+    top_k: int
+    repetitions: int | None = None
+    seed: int = 1
+
+    @cached_property
+    def items(self) -> Items:
+        return Items(tuple(item_names(self.survey.items)))
+
+    @property
+    def runs(self) -> int:
+        """How many repetitions: by the size of the survey, whatever is asked about it and by whichever method."""
+        if self.repetitions is not None:
+            return self.repetitions
+        survey = self.survey
+        # Simulating looks at votes, or at pairs where these are fewer; fitting scores looks at all pairs several times.
+        each = min(survey.votes, survey.pairs + MOST_BY_PERSON) + 5 * survey.pairs
+        return max(FEWEST_REPETITIONS, min(REPETITIONS, MOST_WORK // each))
