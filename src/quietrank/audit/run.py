@@ -142,7 +142,8 @@ def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats |
     """Pairs of neighbours, with outputs where these are constructed and not drawn."""
     usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
     yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 2))
-    if case.mechanism is MechanismName.PERTURBED_MLE and len(case.items) == 4:
+    # The construction asks four pairs of four items, and noise inside the likelihood knows nothing of declared ones.
+    if case.mechanism is MechanismName.PERTURBED_MLE and len(case.items) == 4 and case.items.pairs is None:
         yield seal.constructed(case)
 
 
