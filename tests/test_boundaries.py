@@ -26,7 +26,7 @@ ORCHESTRA = {"pipeline", "cli", "demo", "nonprivate"}
 AUDIT = {name for name in MODULES if name.partition(".")[0] == "audit"}
 """the attack works on the confidential side and draws noise, on synthetic votes that it makes up itself"""
 LEDGER = {"ledger.book", "ledger.file", "ledger.records"}
-SEEDED = {"simulate", "plan", "uncertainty", "laws", "audit.neighbours"}
+SEEDED = {"simulate", "plan", "uncertainty", "laws", "audit.neighbours", "audit.growing"}
 """where pseudo-random numbers are allowed, besides paper/; `laws` samples the public law of the noise, for planning"""
 
 

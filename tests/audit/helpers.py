@@ -14,6 +14,7 @@ from quietrank.audit.cases import Case
 
 
 def statistics(case: Case) -> tuple[Calibrated, NDArray[np.int64], NDArray[np.int64]]:
-    """The noise of a case and the statistics of its worst neighbours, in steps."""
+    """The noise of a case without groups and the statistics of its worst neighbours, in steps."""
     with tempfile.TemporaryDirectory() as folder:
-        return run._statistics(case, neighbours.worst(case), Path(folder))
+        calibrated, (one,), (other,) = run._statistics(case, neighbours.worst(case), Path(folder))
+    return calibrated, one, other

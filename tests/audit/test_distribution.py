@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quietrank.audit import distribution, neighbours, run
+from quietrank.audit import attacked, distribution, neighbours, run
 from quietrank.audit.cases import Case
 from quietrank.audit.distribution import gaussian_cdf, laplace_cdf, lattice_fit, pearson
 from quietrank.audit.seal import truncated_cdf
 
-CASES = list(run.noise_cases(1.0, quick=False))
+CASES = list(attacked.noise_cases(1.0, quick=False))
 LEVEL = 1e-8
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from quietrank import noise
 from quietrank.additive import MechanismName
-from quietrank.audit import losses
+from quietrank.audit import blackbox, losses
 from quietrank.audit.cases import make_case
+from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link
 from quietrank.estimators.methods import Method
 from tests.audit.helpers import statistics
 
@@ -57,3 +58,23 @@ def test_the_gaussian_claim_is_kept_and_near() -> None:
     exact = losses.gaussian_epsilon(calibrated.noise.scale, other - one, 1e-3)
     assert 0.8 < exact <= 1.0
     assert losses.gaussian_delta(calibrated.noise.scale, other - one, exact) == pytest.approx(1e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT], ids=lambda link: link.name)
+def test_the_density_of_the_perturbed_mle_is_that_of_its_link(link: Link) -> None:
+    """Slope and curvature, written down a second time, are those that the library minimises with; far out as well."""
+    x = np.append(np.linspace(-30, 30, 241), [-240.0, 240.0])
+    slope, bend = losses._slope_and_bend(link.name, x)
+    np.testing.assert_allclose(slope, link.grad(x), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(bend, link.curvature(x), rtol=1e-7, atol=1e-14)
+
+
+def test_the_losses_of_groups_add_up() -> None:
+    """Two statistics that differ in two groups lose twice what they lose in one; at every output Laplace noise says
+    either +ε or −ε, or less in between, so 400 runs are enough to see both signs in both groups."""
+    case = make_case(MechanismName.LAPLACE, "comparison", method=Method.NET_WINS, items=2)
+    calibrated, one, other = statistics(case)
+    alone = blackbox.scores(calibrated, one, other, 400, of_one=True)
+    both = blackbox.scores(calibrated, np.array([one, one]), np.array([other, other]), 400, of_one=True)
+    assert np.abs(alone).max() == pytest.approx(1)
+    assert np.abs(both).max() == pytest.approx(2)

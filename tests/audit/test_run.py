@@ -32,6 +32,10 @@ def test_the_quick_audit_passes(tmp_path: Path) -> None:
             "noise",
             "black box",
         }
+    for kind in ("2 groups", "5 of 6 pairs", "at most 3 of each person", "hyperbolic-secant", "published calibration"):
+        assert {f.check for f in quick.findings if kind in f.subject} >= {"bounds", "loss"}
+    assert {f.check for f in quick.findings if "2 groups" in f.subject} >= {"noise"}
+    assert sum("a file that grows" in f.subject for f in quick.findings) == 2
     found = [f for f in quick.findings if f.check == "black box" and f.subject.startswith(("laplace", "zonotope"))]
     assert max(f.measured or 0 for f in found) > 0.7
     text = str(quick)
@@ -100,13 +104,15 @@ def test_the_full_audit_comes_near_its_claims() -> None:
     found = run.audit()
     assert found.passed, str(found)
     boxes = [finding for finding in found.findings if finding.check == "black box"]
-    for start, least in (
-        ("laplace, comparison, replace, net-wins", 0.9),
-        ("zonotope, person, one per pair, replace, net-wins, 2", 0.9),
-        ("gaussian, comparison, replace", 0.6),
+    for subject, least in (
+        ("laplace, comparison, replace, net-wins, 2 items", 0.9),
+        ("zonotope, person, one per pair, replace, net-wins, 2 items", 0.9),
+        ("gaussian, comparison, replace, net-wins, 2 items", 0.6),
     ):
-        near = {finding.epsilon: finding.measured for finding in boxes if finding.subject.startswith(start)}
+        near = {finding.epsilon: finding.measured for finding in boxes if finding.subject == subject}
         assert len(near) >= 2
         for epsilon, measured in near.items():
             assert measured is not None
-            assert measured >= least * epsilon, (start, epsilon, measured)
+            assert measured >= least * epsilon, (subject, epsilon, measured)
+    for kind in ("2 groups", "2 of 3 pairs", "at most 3 of each person", "hyperbolic-secant", "published calibration"):
+        assert any(kind in finding.subject for finding in boxes)

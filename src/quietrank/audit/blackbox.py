@@ -90,11 +90,14 @@ def draw(calibrated: Calibrated, values: Integers, runs: int) -> Integers:
 
 
 def scores(calibrated: Calibrated, one: Integers, other: Integers, runs: int, *, of_one: bool) -> Floats:
-    """The likelihood ratio at `runs` outputs of one side."""
+    """The likelihood ratio at `runs` outputs of one side; with a row for each group, of all groups together."""
     parts = []
     for start in range(0, runs, BATCH):
-        outputs = draw(calibrated, one if of_one else other, min(BATCH, runs - start))
-        parts.append(losses.losses(calibrated, one, other, outputs))
+        found = np.zeros(min(BATCH, runs - start))
+        for mine, theirs in zip(np.atleast_2d(one), np.atleast_2d(other), strict=True):
+            outputs = draw(calibrated, mine if of_one else theirs, len(found))
+            found += losses.losses(calibrated, mine, theirs, outputs)
+        parts.append(found)
     return np.concatenate(parts)
 
 

@@ -58,10 +58,10 @@ def check(case: Case, pairs: int, releases: int = 1) -> Moves:
         for index, pair in enumerate(neighbours.neighbouring(case, pairs)):
             one, other = _sides(case, pair, Path(folder))
             changed |= _different(one.public, other.public)
-            if len(one.values) and len(one.values) == len(other.values):
+            if one.values.size and one.values.shape == other.values.shape:
                 moved, allowed = _movement(case, one, other)
                 within = within and moved <= allowed
-                furthest = max(furthest, _part(case, moved, allowed))
+                furthest = max(furthest, part_of(case, moved, allowed))
             if index < releases or pair.skip_invalid:
                 changed |= _released_differently(case, pair, Path(folder))
     return Moves(pairs, furthest, within, tuple(sorted(changed)))
@@ -83,14 +83,15 @@ def _movement(case: Case, one: Seen, other: Seen) -> tuple[Fraction, Fraction]:
     """How far the statistic moved and how far it may."""
     difference = other.values - one.values
     if case.mechanism is MechanismName.PERTURBED_MLE:
-        # Each side's unit has votes of total weight at most L, and none is taken from the others.
-        moved = sum(abs(int(x)) for x in difference) * Fraction(one.public["step"])
-        return moved, Fraction(case.privacy.limit * (1 if case.privacy.neighbours is Neighbours.ADD_REMOVE else 2))
+        # Each side's unit has votes of total weight at most L over all groups, and none is taken from the others.
+        moved = int(np.abs(difference).sum()) * Fraction(one.public["step"])
+        return moved, Fraction(case.privacy.limit * (1 if case.privacy.counted_as is Neighbours.ADD_REMOVE else 2))
     calibrated = case.calibrated
     return norms.moved(calibrated, difference), norms.allowed(case.items, calibrated)
 
 
-def _part(case: Case, moved: Fraction, allowed: Fraction) -> float:
+def part_of(case: Case, moved: Fraction, allowed: Fraction) -> float:
+    """The movement as a part of the bound; of norms, where their squares are compared."""
     squares = case.mechanism is not MechanismName.PERTURBED_MLE and isinstance(
         case.calibrated.noise, noise.GaussianNoise
     )

@@ -1,43 +1,25 @@
-"""Options in, `Case`s out: which promises are attacked. A case is a mechanism, a promise, a method and a few items.
+"""Plain words in, a `Case` out: one promise under attack. A case is a mechanism, a promise, a method and a few items.
 
 Everything about a case is public. The noise comes from the very functions that calibrate releases, called through
-their modules, so that a fault planted there is a fault of the audit's subject.
+their modules, so that a fault planted there is a fault of the audit's subject. `attacked.py` lists the cases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from quietrank import additive, choice
+from quietrank import additive, choice, perturbed
 from quietrank.additive import Calibrated, MechanismName
+from quietrank.calibration import Calibration, smallest_gamma
+from quietrank.estimators.links import get_link
 from quietrank.estimators.methods import Method
-from quietrank.items import Items, declare
+from quietrank.items import Items, declare, with_pairs
 from quietrank.privacy import Neighbours, Privacy, Unit
 from quietrank.sensitivity import Statistic
 
-LIMIT = 3
-"""L of the people whose total weight is bounded"""
-
-DELTA = 1e-3
-
-CLIP = 1.0
-"""C where answers are averaged: all of a small questionnaire reaches it. The default C is the norm of a typical
-person, who answers all pairs consistently; with few items nobody can move as far as two such people apart."""
-
 GAMMA_PER_LOSS = 6.0
 """the ridge of the perturbed MLE, in units of L/ε; declared, as people must"""
-
-RELATIONS = (
-    (Neighbours.REPLACE, "private"),
-    (Neighbours.REPLACE, "uniform"),
-    (Neighbours.ADD_REMOVE, "private"),
-    (Neighbours.ADD_REMOVE, "uniform"),
-    (Neighbours.OUTCOME, "public"),
-)
-
-METHODS = (Method.WIN_RATE, Method.WINS, Method.NET_WINS)
 
 
 @dataclass(frozen=True)
@@ -49,17 +31,33 @@ class Case:
     """with L filled in where one answer per pair gives it"""
     method: Method
     items: Items
+    """with the askable pairs, where not all pairs are"""
     gamma: float | None = None
     """the ridge, for the perturbed MLE"""
+    groups: tuple[str, ...] | None = None
+    """the declared groups, where the votes are split by group"""
+    calibration: str = "tight"
+    link: str = "logistic"
 
     @property
     def calibrated(self) -> Calibrated:
         """The noise that a release of this kind would draw."""
-        return choice.choose(self.items, self.privacy, self.method, self.mechanism).noise
+        split = self.groups is not None
+        return choice.choose(self.items, self.privacy, self.method, self.mechanism, groups=split).noise
 
     @property
     def statistic(self) -> Statistic | None:
         return None if self.mechanism is MechanismName.PERTURBED_MLE else self.calibrated.statistic
+
+    @property
+    def capped(self) -> bool:
+        """Whether votes stand alone and only some of each person's count."""
+        return self.privacy.unit is Unit.COMPARISON and self.privacy.max_per_person is not None
+
+    @property
+    def releases_per_unit(self) -> int:
+        """How many releases one unit can change: two where it may leave one group and enter another."""
+        return 1 if self.groups is None else 2
 
     @property
     def bounding(self) -> str:
@@ -69,10 +67,28 @@ class Case:
         return "one per pair" if self.privacy.one_per_pair else f"L = {self.privacy.limit}"
 
     @property
+    def kind(self) -> tuple[str, ...]:
+        """What is special about the case, in words; nothing for most."""
+        n = len(self.items)
+        words = {
+            f"{self.items.askable} of {n * (n - 1) // 2} pairs": self.items.pairs is not None,
+            f"at most {self.privacy.max_per_person} of each person": self.capped,
+            f"{len(self.groups or ())} groups": self.groups is not None,
+            self.link: self.link != "logistic",
+            f"{self.calibration} calibration": self.calibration != Calibration.TIGHT,
+        }
+        return tuple(word for word, holds in words.items() if holds)
+
+    @property
+    def promise(self) -> str:
+        """For the report: mechanism, unit, neighbours and kind, which cases of several statistics share."""
+        return ", ".join([str(self.mechanism), str(self.privacy.unit), str(self.privacy.neighbours), *self.kind])
+
+    @property
     def name(self) -> str:
-        """For the report: mechanism, unit, neighbours, and what is released."""
+        """For the report: the promise, how people are bounded, and what is released."""
         parts = [str(self.mechanism), str(self.privacy.unit), self.bounding, str(self.privacy.neighbours)]
-        parts += [str(self.statistic or ""), f"{len(self.items)} items"]
+        parts += [str(self.statistic or ""), f"{len(self.items)} items", *self.kind]
         return ", ".join(part for part in parts if part)
 
 
@@ -85,59 +101,28 @@ def make_case(
     method: Method = Method.WIN_RATE,
     epsilon: float = 1.0,
     items: int = 4,
+    pairs: tuple[tuple[int, int], ...] | None = None,
+    groups: tuple[str, ...] | None = None,
+    calibration: str = "tight",
+    link: str = "logistic",
     **bounds: Any,
 ) -> Case:
-    """A case in plain words; `bounds` are max_per_person, one_per_pair, delta and clip."""
+    """A case in plain words; `pairs` are places on the list, `bounds` max_per_person, one_per_pair, delta and clip."""
     design = design or ("public" if neighbours == Neighbours.OUTCOME else "private")
     listed = declare([f"item {k}" for k in range(items)])
+    if pairs is not None:
+        listed = with_pairs(listed, [(listed.names[i], listed.names[j]) for i, j in pairs])
     privacy = additive.for_items(Privacy(epsilon, unit, neighbours=neighbours, design=design, **bounds), listed)
-    gamma = None
+    case = Case(mechanism, privacy, method, listed, None, groups, calibration, link)
     if mechanism is MechanismName.PERTURBED_MLE:
-        gamma, method = GAMMA_PER_LOSS * privacy.limit / epsilon, Method.BRADLEY_TERRY
-    return Case(mechanism, privacy, method, listed, gamma)
+        return Case(mechanism, privacy, Method.BRADLEY_TERRY, listed, _ridge(case), groups, calibration, link)
+    return case
 
 
-def boundings(mechanism: MechanismName, unit: Unit) -> list[dict[str, Any]]:
-    """The ways to bound a unit that this mechanism knows."""
-    if unit is Unit.COMPARISON:
-        found: list[dict[str, Any]] = [] if mechanism is MechanismName.ZONOTOPE else [{}]
-    elif mechanism is MechanismName.ZONOTOPE:
-        found = [{"one_per_pair": True}]
-    else:
-        found = [{"max_per_person": LIMIT}, {"one_per_pair": True}]
-    if mechanism is MechanismName.GAUSSIAN:
-        found = [bound | {"delta": DELTA} | ({"clip": CLIP} if "one_per_pair" in bound else {}) for bound in found]
-    return found
-
-
-def all_cases(epsilon: float, *, quick: bool = False) -> Iterator[Case]:
-    """Every mechanism × unit × bound × neighbours × statistic that a release can have; with `quick` one or two
-    statistics of each."""
-    seen = set()
-    for mechanism in MechanismName:
-        if mechanism is MechanismName.AUTO:
-            continue
-        for unit in Unit:
-            for bounds in boundings(mechanism, unit)[: 1 if quick and mechanism is not MechanismName.LAPLACE else None]:
-                for neighbours, design in RELATIONS:
-                    for method in _methods(mechanism, neighbours, design, quick=quick):
-                        case = make_case(
-                            mechanism, unit, neighbours, design=design, method=method, epsilon=epsilon, **bounds
-                        )
-                        if quick and method is Method.WINS and case.privacy.one_per_pair:
-                            continue
-                        key = (mechanism, unit, case.bounding, neighbours, case.statistic)
-                        if key not in seen:
-                            seen.add(key)
-                            yield case
-
-
-def _methods(mechanism: MechanismName, neighbours: Neighbours, design: str, *, quick: bool) -> tuple[Method, ...]:
-    if mechanism is MechanismName.PERTURBED_MLE:
-        wanted = neighbours is not Neighbours.OUTCOME and design == "private"
-        return (Method.BRADLEY_TERRY,) if wanted else ()
-    if quick:
-        if design == "uniform":
-            return ()
-        return (Method.WIN_RATE, Method.WINS) if mechanism is MechanismName.LAPLACE else (Method.WIN_RATE,)
-    return tuple(m for m in METHODS if not (mechanism is MechanismName.ZONOTOPE and m is Method.WINS))
+def _ridge(case: Case) -> float:
+    """γ: for the published calibration the smallest that it accepts, where the determinant costs most."""
+    privacy = case.privacy
+    if case.calibration != Calibration.PUBLISHED:
+        return GAMMA_PER_LOSS * privacy.limit / privacy.epsilon
+    epsilon, _ = perturbed.split_budget(privacy.epsilon, case.releases_per_unit)
+    return smallest_gamma(privacy, epsilon, Calibration.PUBLISHED, get_link(case.link))

@@ -1,7 +1,8 @@
 """A `Case` in, p-values out: the noise that crosses the line has the distribution it claims, fresh in every draw.
 
-Draws come from `mechanism.add_noise`, in turns on two neighbouring tallies. Each part of the claimed law is turned
-into bins of known probability, and the counts are compared by Pearson's chi-square test.
+Draws come from the one crossing, in turns on two neighbouring tallies, or on two sets of tallies, one per group. Each
+part of the claimed law is turned into bins of known probability, and the counts are compared by Pearson's chi-square
+test.
 """
 
 from __future__ import annotations
@@ -9,23 +10,25 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from quietrank import mechanism, noise
+from quietrank import noise
 from quietrank.accounting import Charge
 from quietrank.additive import Calibrated
-from quietrank.audit import norms
+from quietrank.audit import norms, observe
 from quietrank.bodies import positive_weights
 from quietrank.errors import PrivacyError
 from quietrank.tally import Tally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Sides = tuple[Sequence[Tally], Sequence[Tally]]
+"""the tallies of two neighbours, of each one per group"""
 
 BINS = 24
 FEWEST = 8.0
@@ -44,11 +47,11 @@ class Fit:
     p_value: float
 
 
-def deviations(calibrated: Calibrated, sides: tuple[Tally, Tally], draws: int) -> Integers:
-    """Released values minus exact ones, one draw per row, in turns from both sides."""
-    exact = [mechanism.exact_values(side, calibrated) for side in sides]
-    found = [mechanism.add_noise(sides[k % 2], calibrated).values - exact[k % 2] for k in range(draws)]
-    return np.array(found)
+def deviations(calibrated: Calibrated, sides: Sides, draws: int) -> Integers:
+    """Released values minus exact ones, one row per draw and group, in turns from both sides."""
+    exact = [observe.statistics(side, calibrated) for side in sides]
+    drawn = [[one.values for one in observe.cross(sides[k % 2], calibrated)] - exact[k % 2] for k in range(draws)]
+    return np.concatenate(drawn)
 
 
 def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
@@ -146,10 +149,10 @@ def _zonotope(body: noise.Zonotope, points: Floats) -> Iterator[Fit]:
 
 
 def _equal_facets(body: noise.Zonotope) -> int | None:
-    """The number of facets where symmetry makes their cones equal: one edge, disjoint edges, or one cycle."""
+    """The number of facets where symmetry makes their cones equal: no cycle, where K is a box, or one cycle."""
     graph = body.graph
     degrees = {len(around) for around in graph.neighbours}
-    if degrees == {1}:
+    if len(graph.edges) == graph.dimension:
         return 2 * len(graph.edges)
     if degrees == {2} and len(set(graph.component)) == 1:
         return len(graph.edges) * (len(graph.edges) - 1)
@@ -182,7 +185,8 @@ def pearson(counts: Integers, probabilities: Floats) -> float:
 
 
 def _independent(entry: Integers) -> float:
-    """The signs of a draw and of the next one, which is on the neighbour: all four combinations equally often."""
+    """The signs of a draw and of the next one, which is on the neighbour or for the other group: all four
+    combinations equally often."""
     pairs = entry[: len(entry) // 2 * 2].reshape(-1, 2)
     pairs = pairs[(pairs != 0).all(axis=1)]
     which = 2 * (pairs[:, 0] > 0) + (pairs[:, 1] > 0)
@@ -192,7 +196,7 @@ def _independent(entry: Integers) -> float:
 # ---- entropy ------------------------------------------------------------------------------------------------------
 
 
-def repeated(calibrated: Calibrated, sides: tuple[Tally, Tally]) -> list[str]:
+def repeated(calibrated: Calibrated, sides: Sides) -> list[str]:
     """Whether noise comes back: in a row, in two releases, or in two processes that started alike."""
     first, second = (deviations(calibrated, sides, BLOCK).tolist() for _ in range(2))
     found = []
@@ -231,23 +235,46 @@ def _in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
 # ---- the ledger comes first ---------------------------------------------------------------------------------------
 
 
-def order_of_events(calibrated: Calibrated, tally: Tally, *, refuse: bool) -> list[str]:
-    """What happens when a release is made: `debit`, then `draw`; nothing is drawn where the ledger refuses."""
-    events: list[str] = []
+@dataclass(frozen=True)
+class WatchedLedger:
+    """Notes when it is debited; refuses where it is told to."""
 
-    class Ledger:
-        def debit(self, charge: Charge) -> str:
-            events.append("debit")
-            if refuse:
-                raise PrivacyError("refused, to see what happens")
-            return "1"
+    events: list[str]
+    refuse: bool
 
-    try:
-        watched = replace(calibrated, noise=_watched(calibrated.noise, events))
-        mechanism.add_noise(tally, watched, ledger=Ledger())
-    except PrivacyError:
-        events.append("refused")
-    return events
+    def debit(self, charge: Charge) -> str:
+        self.events.append("debit")
+        if self.refuse:
+            raise PrivacyError("refused, to see what happens")
+        return "1"
+
+
+def order_of_events(release: Callable[[WatchedLedger], object], draws: int) -> list[str]:
+    """What is wrong with the order: one `debit`, then `draws` times `draw`, and nothing where the ledger refuses.
+
+    `release` makes a release that is paid for by the ledger given, and notes its draws in the ledger's events.
+    """
+    seen = []
+    for refuse in (False, True):
+        ledger = WatchedLedger([], refuse)
+        try:
+            release(ledger)
+        except PrivacyError:
+            ledger.events.append("refused")
+        seen.append(ledger.events)
+    if seen == [["debit", *["draw"] * draws], ["debit", "refused"]]:
+        return []
+    return [f"the ledger does not come first: {', '.join(seen[0])}; {', '.join(seen[1])}"]
+
+
+def ledger_first(calibrated: Calibrated, tallies: Sequence[Tally]) -> list[str]:
+    """The same for noise on tallies."""
+
+    def release(ledger: WatchedLedger) -> object:
+        watched = replace(calibrated, noise=_watched(calibrated.noise, ledger.events))
+        return observe.cross(tallies, watched, ledger=ledger)
+
+    return order_of_events(release, len(tallies))
 
 
 def _watched(drawn: noise.Noise, events: list[str]) -> noise.Noise:

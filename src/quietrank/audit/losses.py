@@ -88,7 +88,8 @@ def _inner_products(scale: float, apart: tuple[int, ...]) -> tuple[Floats, Float
 
 
 def gaussian_epsilon(scale: float, apart: Integers, delta: float) -> float:
-    """The exact ε at this δ: the smallest with δ(ε) ≤ δ."""
+    """The exact ε at this δ: the smallest with δ(ε) ≤ δ. Noise of all entries, of all groups, is independent."""
+    apart = apart.reshape(-1)
     low, high = 0.0, 1.0
     while gaussian_delta(scale, apart, high) > delta:
         high *= 2
@@ -102,7 +103,7 @@ def gaussian_epsilon(scale: float, apart: Integers, delta: float) -> float:
 
 
 def perturbed_losses(plan: Plan, one: PairTally, other: PairTally, outputs: Floats) -> Floats:
-    """The loss of the exact minimiser with real-valued noise at each output θ (a row); logistic link.
+    """The loss of the exact minimiser with real-valued noise at each output θ (a row).
 
     θ ↔ w = −(∇NLL(θ) + γθ) is one to one, so the density of θ is that of w times det(∇²NLL(θ) + γI).
     """
@@ -113,8 +114,24 @@ def _log_density(plan: Plan, tally: PairTally, theta: Floats) -> Floats:
     n, step = theta.shape[1], float(tally.step)
     B = np.eye(n)[tally.i] - np.eye(n)[tally.j]
     wins, lost = tally.wins_i * step, tally.wins_j * step
-    p = special.expit(theta @ B.T)
-    w = -((wins + lost) * p - wins) @ B - plan.gamma * theta
-    weight = (wins + lost) * p * (1 - p)
+    (slope, bend), (slope_back, bend_back) = (_slope_and_bend(plan.link.name, x) for x in (theta @ B.T, -theta @ B.T))
+    w = (wins * slope - lost * slope_back) @ B - plan.gamma * theta
+    weight = wins * bend + lost * bend_back
     hessian = np.matmul(B.T, weight[:, :, None] * B) + plan.gamma * np.eye(n)
     return np.asarray(-np.abs(w).sum(axis=1) / plan.lambda_ + np.linalg.slogdet(hessian)[1])
+
+
+def _slope_and_bend(link: str, x: Floats) -> tuple[Floats, Floats]:
+    """ψ = (log F)' and −ψ' at score differences x, written down independently of the links' own code.
+
+    Logistic: ψ = 1 − σ(x), −ψ' = ψ(1 − ψ). Hyperbolic secant, with t = πx/2, β = 2·arctan(e^t) and r = sech(t)/β:
+    ψ = (π/2)·r and −ψ' = (π²/4)·r·(r + tanh t), because sin β = sech t and cos β = −tanh t.
+    """
+    if link == "logistic":
+        p = np.asarray(special.expit(-x))
+        return p, p * (1 - p)
+    if link != "hyperbolic-secant":
+        raise AssertionError(f"no density is known for the link {link}")
+    t = np.pi / 2 * x
+    r = 1 / (np.cosh(t) * 2 * np.arctan(np.exp(t)))
+    return np.pi / 2 * r, np.pi**2 / 4 * r * (r + np.tanh(t))

@@ -38,7 +38,11 @@ def allowed(items: Items, calibrated: Calibrated) -> Fraction:
 
 
 def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
-    """How far these two statistics are apart, in the same measure."""
+    """How far these two statistics are apart, in the same measure; one row for each group, whose losses add up."""
+    return sum((_moved(calibrated, row) for row in np.atleast_2d(difference)), Fraction(0))
+
+
+def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     step = calibrated.step
     if isinstance(calibrated.noise, noise.GaussianNoise):
         return sum(int(x) ** 2 for x in difference) * step**2

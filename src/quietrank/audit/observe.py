@@ -1,7 +1,8 @@
 """A `Case` and synthetic votes in, `Seen` out: what a run computes from them, and all it would make public.
 
 The votes go the way of any file: written as CSV, read, checked, bounded, counted, and handed to the one crossing
-with a ledger that writes down what it is asked. Every function is called through its module.
+with a ledger that writes down what it is asked. Every function is called through its module. What is one per group
+is a list, with a single entry where votes are not split.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from quietrank.audit.cases import Case
 from quietrank.audit.neighbours import Row
 from quietrank.errors import QuietrankError
 from quietrank.noisy import NoisyTally
+from quietrank.perturbed import PerturbedScores
 from quietrank.tally import PairTally, Tally
 from quietrank.votes import Votes
 
 Integers = NDArray[np.int64]
+GROUP = "region"
+"""the column of the group"""
 
 
 class Recorder:
@@ -44,32 +48,69 @@ class Seen:
     """What came of one set of votes."""
 
     values: Integers
-    """the exact statistic, in lattice steps: what noise must cover"""
+    """the exact statistic, in lattice steps, one row per group: what noise must cover"""
     public: dict[str, Any]
     """everything else; must be the same for neighbours"""
 
 
 def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool = False) -> Path:
     """The votes as a CSV file, in one of the two shapes."""
-    names = case.items.names
+    names, split = case.items.names, case.groups is not None
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(
-            ["person", "winner", "loser", "tie"] if by_winner else ["person", "item_a", "item_b", "outcome"]
-        )
-        for person, i, j, answer in rows:
+        header = ["person", "winner", "loser", "tie"] if by_winner else ["person", "item_a", "item_b", "outcome"]
+        writer.writerow(header + [GROUP] * split)
+        for person, i, j, answer, group in rows:
             if by_winner:
-                first, second = (j, i) if answer == "b" else (i, j)
+                i, j = (j, i) if answer == "b" else (i, j)
                 answer = {"tie": "yes", "?": "?"}.get(answer, "no")
-                writer.writerow([person, names[first], names[second], answer])
-            else:
-                writer.writerow([person, names[i], names[j], answer])
+            writer.writerow([person, names[i], names[j], answer] + [group] * split)
     return path
 
 
 def read(case: Case, path: Path, *, skip_invalid: bool = False) -> Votes:
-    """The votes of the file, with the case's items declared."""
-    return votes.read_votes(path, items=case.items.names, skip_invalid=skip_invalid)
+    """The votes of the file, with the case's items, askable pairs and groups declared."""
+    names, options = case.items.names, dict[str, Any]()
+    if case.items.pairs is not None:
+        options["pairs"] = [(names[i], names[j]) for i, j in case.items.pairs]
+    if case.groups is not None:
+        options |= {"by": GROUP, "groups": case.groups}
+    return votes.read_votes(path, items=names, skip_invalid=skip_invalid, **options)
+
+
+def count(case: Case, read_from: Votes) -> list[Tally]:
+    """The exact tally of each group, bounded for the case's noise."""
+    calibrated = case.calibrated
+    if case.groups is None:
+        return [tally.tally_votes(read_from, calibrated.privacy, calibrated.clip)]
+    return tally.tally_groups(read_from, calibrated.privacy, calibrated.clip)
+
+
+def count_pairs(case: Case, read_from: Votes) -> list[PairTally]:
+    """The same by pair, for the perturbed MLE."""
+    if case.groups is None:
+        return [tally.tally_pairs(read_from, case.privacy)]
+    return tally.tally_pairs_of_groups(read_from, case.privacy)
+
+
+def cross(tallies: Sequence[Tally], calibrated: Calibrated, **options: Any) -> list[NoisyTally]:
+    """The one crossing, for one tally or for one per group; `options` are ledger and rows_skipped."""
+    if calibrated.groups:
+        return mechanism.add_noise_to_groups(tallies, calibrated, **options)
+    return [mechanism.add_noise(tallies[0], calibrated, **options)]
+
+
+def perturb(case: Case, tallies: Sequence[PairTally], **options: Any) -> list[PerturbedScores]:
+    """The crossing of the perturbed MLE."""
+    options |= {"gamma": case.gamma, "calibration": case.calibration, "link": case.link}
+    if case.groups is None:
+        return [perturbed.perturbed_mle(tallies[0], case.privacy, **options)]
+    return perturbed.perturbed_mle_of_groups(tallies, case.privacy, **options)
+
+
+def statistics(tallies: Sequence[Tally], calibrated: Calibrated) -> Integers:
+    """The exact statistic of each group, a row each, in lattice steps."""
+    return np.array([mechanism.exact_values(one, calibrated) for one in tallies])
 
 
 def see(case: Case, read_from: Votes) -> Seen:
@@ -78,14 +119,14 @@ def see(case: Case, read_from: Votes) -> Seen:
         if case.mechanism is MechanismName.PERTURBED_MLE:
             return _see_perturbed(case, read_from)
         calibrated = case.calibrated
-        counted = tally.tally_votes(read_from, calibrated.privacy, calibrated.clip)
+        counted = count(case, read_from)
         ledger = Recorder()
-        noisy = mechanism.add_noise(counted, calibrated, ledger=ledger, rows_skipped=read_from.skip_invalid)
+        noisy = cross(counted, calibrated, ledger=ledger, rows_skipped=read_from.skip_invalid)
     except QuietrankError as error:
-        return Seen(np.zeros(0, dtype=np.int64), {"error": f"{type(error).__name__}: {error}"})
-    return Seen(
-        mechanism.exact_values(counted, calibrated), _public(noisy) | {"charges": ledger.charges, "step": counted.step}
-    )
+        return Seen(np.zeros((0, 0), dtype=np.int64), {"error": f"{type(error).__name__}: {error}"})
+    each = [_public(one) for one in noisy]
+    public = {name: [one[name] for one in each] for name in each[0]}
+    return Seen(statistics(counted, calibrated), public | {"charges": ledger.charges, "step": counted[0].step})
 
 
 def _public(noisy: NoisyTally) -> dict[str, Any]:
@@ -99,11 +140,13 @@ def _public(noisy: NoisyTally) -> dict[str, Any]:
 
 
 def _see_perturbed(case: Case, read_from: Votes) -> Seen:
-    counted = tally.tally_pairs(read_from, case.privacy)
+    counted = count_pairs(case, read_from)
     ledger = Recorder()
-    scores = perturbed.perturbed_mle(counted, case.privacy, gamma=case.gamma, ledger=ledger)
-    public = {"items": scores.items, "plan": scores.plan, "entries": len(scores.values), "charges": ledger.charges}
-    return Seen(pair_wins(counted), public | {"step": counted.step})
+    scores = perturb(case, counted, ledger=ledger, rows_skipped=read_from.skip_invalid)
+    shown = ("items", "plan", "privacy", "rows_skipped", "ledger_entry")
+    public: dict[str, Any] = {name: [getattr(one, name) for one in scores] for name in shown}
+    public |= {"entries": [len(one.values) for one in scores], "charges": ledger.charges, "step": counted[0].step}
+    return Seen(np.array([pair_wins(one) for one in counted]), public)
 
 
 def pair_wins(counted: PairTally) -> Integers:
@@ -120,20 +163,27 @@ def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None)
     options: dict[str, Any] = {"mechanism": case.mechanism, "ledger": ledger}
     if case.mechanism is not MechanismName.PERTURBED_MLE:
         options["method"] = case.method
-    elif gamma is not None:
-        options["gamma"] = gamma
+    else:
+        options |= {"calibration": case.calibration, "link": case.link}
+        options |= {} if gamma is None else {"gamma": gamma}
     try:
-        published = pipeline.rank(read_from, case.privacy, **options).to_dict()
+        rank = pipeline.rank if case.groups is None else pipeline.rank_by_group
+        published = rank(read_from, case.privacy, **options).to_dict()
     except QuietrankError as error:
         return {"error": f"{type(error).__name__}: {error}"}
+    return _without_noise(published) | {"charges": ledger.charges}
+
+
+def _without_noise(published: dict[str, Any]) -> dict[str, Any]:
+    """The release of each group, or the one release, with the names of an item's figures instead of these."""
+    if "groups" in published:
+        return published | {"groups": {group: _without_noise(one) for group, one in published["groups"].items()}}
     shown = {
         row["item"]: sorted(name for name, value in row.items() if value is not None) for row in published["ranking"]
     }
-    return published | {"ranking": shown, "charges": ledger.charges}
+    return published | {"ranking": shown}
 
 
-def exact(case: Case, rows: Sequence[Row], folder: Path) -> tuple[Tally, Calibrated]:
-    """The exact tally of these votes and the noise for it."""
-    calibrated = case.calibrated
-    read_from = read(case, write_votes(case, rows, folder / "votes.csv"))
-    return tally.tally_votes(read_from, calibrated.privacy, calibrated.clip), calibrated
+def read_rows(case: Case, rows: Sequence[Row], folder: Path) -> Votes:
+    """These votes, written to a file and read."""
+    return read(case, write_votes(case, rows, folder / "votes.csv"))

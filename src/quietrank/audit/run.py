@@ -1,6 +1,7 @@
 """Options in, an `Audit` out: every check on every case, in as many processes as there are cores.
 
-Four checks. `bounds`: on neighbouring files no statistic moves further than derived, and nothing else moves. `loss`:
+Four checks. `bounds`: on neighbouring files, and on one that grows while it is read, no statistic moves further than
+derived, and nothing else moves. `loss`:
 where the density of the output is known, no output tells neighbours apart by more than ε. `black box`: many runs give a
 lower bound of ε that holds with a stated confidence. `noise`: the noise drawn has the distribution it claims, it is
 fresh, and the ledger was debited before.
@@ -23,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quietrank import mechanism, noise, tally
+from quietrank import noise
 from quietrank.additive import Calibrated, MechanismName
-from quietrank.audit import blackbox, bounds, distribution, losses, neighbours, observe, seal
-from quietrank.audit.cases import DELTA, LIMIT, Case, all_cases, make_case
+from quietrank.audit import blackbox, bounds, distribution, growing, losses, neighbours, observe, seal
+from quietrank.audit.attacked import all_cases, black_box_cases, growing_cases, noise_cases
+from quietrank.audit.cases import Case
 from quietrank.audit.neighbours import Neighbouring
 from quietrank.audit.report import Audit, Finding, Histogram
 from quietrank.errors import PrivacyError
@@ -66,83 +68,26 @@ class Sizes:
     """for the case that shall show how near the bound comes; a tenth for others"""
     slow_runs: int
     """of the perturbed MLE, which takes a millisecond"""
+    tries: int
+    """counts of a file that grows meanwhile"""
 
 
-FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000)
-QUICK = Sizes(4, 1, 1500, 10_000, 60_000, 60_000, 300)
-
-
-# ---- what is attacked ---------------------------------------------------------------------------------------------
-
-
-def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]:
-    """Two items, where the worst case is attained most often; the first of each kind at every ε."""
-    first = {
-        MechanismName.LAPLACE: partial(make_case, MechanismName.LAPLACE, "comparison"),
-        MechanismName.ZONOTOPE: partial(make_case, MechanismName.ZONOTOPE, "person", one_per_pair=True),
-        MechanismName.GAUSSIAN: partial(make_case, MechanismName.GAUSSIAN, "comparison", delta=DELTA),
-    }
-    for name, make in first.items():
-        for epsilon in epsilons:
-            if not (name is MechanismName.GAUSSIAN and epsilon < 1 and len(epsilons) > 1):
-                yield make(method=Method.NET_WINS, epsilon=epsilon, items=2)
-    middle = 1.0 if 1.0 in epsilons else epsilons[0]
-    yield make_case(
-        MechanismName.ZONOTOPE, "person", method=Method.NET_WINS, epsilon=middle, items=3, one_per_pair=True
-    )
-    yield make_case(MechanismName.LAPLACE, "person", method=Method.WINS, epsilon=middle, items=2, max_per_person=LIMIT)
-    yield make_case(MechanismName.PERTURBED_MLE, "comparison", "add-remove", epsilon=middle, items=2)
-    if not quick:
-        yield from _other_black_boxes(middle)
-
-
-def _other_black_boxes(epsilon: float) -> Iterator[Case]:
-    """What is left of mechanism × unit × neighbours."""
-    for name, unit, relation in itertools.product(MechanismName, Unit, Neighbours):
-        bound: dict[str, Any] = {"max_per_person": LIMIT} if unit is Unit.PERSON else {}
-        if name is MechanismName.ZONOTOPE:
-            bound = {"one_per_pair": True}
-        if name is MechanismName.GAUSSIAN:
-            bound["delta"] = DELTA
-        impossible = name is MechanismName.AUTO or (name is MechanismName.ZONOTOPE and unit is Unit.COMPARISON)
-        if impossible or (name is MechanismName.PERTURBED_MLE and relation is Neighbours.OUTCOME):
-            continue
-        method = Method.WINS if name is MechanismName.LAPLACE and unit is Unit.COMPARISON else Method.NET_WINS
-        yield make_case(name, unit, relation, method=method, epsilon=epsilon, items=2, **bound)
-
-
-def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
-    """Every kind of noise: independent, given a sum of zero, with a total, from both bodies, coarse and fine."""
-    laplace, zonotope, gaussian = MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN
-    people: dict[str, Any] = {"epsilon": epsilon, "max_per_person": LIMIT}
-    pairs: dict[str, Any] = {"epsilon": epsilon, "one_per_pair": True}
-    yield make_case(laplace, "comparison", method=Method.WINS, epsilon=epsilon, items=3)
-    yield make_case(laplace, "person", method=Method.WIN_RATE, design="uniform", items=3, **people)
-    yield make_case(zonotope, "person", method=Method.NET_WINS, items=3, **pairs)
-    yield make_case(zonotope, "person", method=Method.WIN_RATE, items=3, **pairs)
-    yield make_case(gaussian, "comparison", method=Method.NET_WINS, items=3, epsilon=epsilon, delta=DELTA)
-    if quick:
-        return
-    yield make_case(laplace, "person", "add-remove", method=Method.WINS, items=4, **people)
-    yield make_case(laplace, "comparison", method=Method.WIN_RATE, items=3, epsilon=epsilon)
-    yield make_case(laplace, "comparison", "outcome", method=Method.NET_WINS, items=5, epsilon=epsilon)
-    yield make_case(zonotope, "person", "add-remove", method=Method.WIN_RATE, design="uniform", items=4, **pairs)
-    yield make_case(zonotope, "person", "outcome", method=Method.NET_WINS, items=6, **pairs)
-    yield make_case(gaussian, "person", method=Method.WIN_RATE, items=3, delta=DELTA, **people)
+FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24)
+QUICK = Sizes(4, 1, 1500, 10_000, 60_000, 60_000, 300, 4)
 
 
 # ---- the checks, each in a process of its own -----------------------------------------------------------------------
 
 
 def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
-    """All statistics of one mechanism, unit and relation."""
+    """All statistics of one promise."""
     began = time.perf_counter()
     found = [(case, bounds.check(case, sizes.pairs, sizes.releases)) for case in cases]
     first = cases[0]
     wrong = [f"{case.name}: {what}" for case, moves in found for what in moves.complaints]
     return Finding(
         check="bounds",
-        subject=f"{first.mechanism}, {first.privacy.unit}, {first.privacy.neighbours}",
+        subject=first.promise,
         epsilon=first.privacy.epsilon,
         measured=first.privacy.epsilon * max(moves.furthest for _, moves in found),
         passed=not wrong,
@@ -153,8 +98,25 @@ def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
     )
 
 
+def growing_check(case: Case, sizes: Sizes) -> Finding:
+    """A person's votes are appended to the file while it is counted."""
+    began = time.perf_counter()
+    found = growing.check(case, sizes.tries)
+    return Finding(
+        check="bounds",
+        subject=f"{case.name}, a file that grows",
+        epsilon=case.privacy.epsilon,
+        measured=case.privacy.epsilon * found.furthest,
+        passed=not found.complaints,
+        runs=found.tries,
+        seconds=time.perf_counter() - began,
+        detail="; ".join(found.complaints) or f"counted as one file or another, or refused ({found.refused} times)",
+        unit="counts",
+    )
+
+
 def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
-    """The exact loss at sampled outputs of a few pairs of neighbours, of one mechanism, unit, relation and ε."""
+    """The exact loss at sampled outputs of a few pairs of neighbours, of one promise and ε."""
     began = time.perf_counter()
     first, largest, drawn = cases[0], 0.0, 0
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
@@ -165,7 +127,7 @@ def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
     exact = f"exact ε at δ = {first.privacy.delta:g}" if first.mechanism is MechanismName.GAUSSIAN else "largest loss"
     return Finding(
         check="loss",
-        subject=f"{first.mechanism}, {first.privacy.unit}, {first.privacy.neighbours}",
+        subject=first.promise,
         epsilon=first.privacy.epsilon,
         measured=largest,
         passed=largest <= first.privacy.epsilon * (1 + ROUNDING),
@@ -180,21 +142,22 @@ def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats |
     """Pairs of neighbours, with outputs where these are constructed and not drawn."""
     usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
     yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 2))
-    if case.mechanism is MechanismName.PERTURBED_MLE and len(case.items) == 4:
+    # The construction asks four pairs of four items, and noise inside the likelihood knows nothing of declared ones.
+    if case.mechanism is MechanismName.PERTURBED_MLE and len(case.items) == 4 and case.items.pairs is None:
         yield seal.constructed(case)
 
 
 def _pair_loss(case: Case, pair: Neighbouring, outputs: Floats | None, folder: Path, draws: int) -> tuple[float, int]:
     if case.mechanism is MechanismName.PERTURBED_MLE:
         first, second = _pair_tallies(case, pair, folder)
-        at = seal.ideal_outputs(case, first, max(10, draws // 8)) if outputs is None else outputs
-        return seal.largest_loss(seal.plan_of(case), first, second, at), len(at)
+        at = [outputs] * len(first) if outputs is not None else seal.ideal_outputs(case, first, max(10, draws // 8))
+        return seal.largest_loss(case, first, second, at), len(at[0])
     calibrated, one, other = _statistics(case, pair, folder)
-    drawn = np.concatenate([blackbox.draw(calibrated, side, draws) for side in (one, other)])
     if isinstance(calibrated.noise, noise.GaussianNoise):
         # A loss above ε is allowed, with probability δ: what counts is the tail of its distribution.
-        return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), len(drawn)
-    return float(np.abs(losses.losses(calibrated, one, other, drawn)).max()), len(drawn)
+        return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), 2 * draws
+    found = [blackbox.scores(calibrated, one, other, draws, of_one=of_one) for of_one in (True, False)]
+    return float(np.abs(found).max()), 2 * draws
 
 
 def noise_check(case: Case, sizes: Sizes, risk: float) -> Finding:
@@ -205,20 +168,19 @@ def noise_check(case: Case, sizes: Sizes, risk: float) -> Finding:
         found = distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
         wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
         wrong += distribution.repeated(calibrated, sides)
-        events = [distribution.order_of_events(calibrated, sides[0], refuse=refuse) for refuse in (False, True)]
-        if events != [["debit", "draw"], ["debit", "refused"]]:
-            wrong.append(f"the ledger does not come first: {', '.join(events[0])}; {', '.join(events[1])}")
+        wrong += distribution.ledger_first(calibrated, sides[0])
     return _noise_finding(case, wrong, found, sizes.draws, began)
 
 
 def seal_check(case: Case, sizes: Sizes, risk: float) -> Finding:
-    """The perturbed MLE: the noise inside, the solver, and the seal."""
+    """The perturbed MLE: the noise inside, the solver, the seal, and the ledger first."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        tallies = _pair_tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
-        found = seal.fits(case, tallies[0], sizes.draws // 4)
+        one, other = _pair_tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
+        found = seal.fits(case, one, sizes.draws // 4)
         wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
-        wrong += seal.flaws(case, tallies, sizes.draws // 40).found
+        wrong += seal.flaws(case, [*one, *other], sizes.draws // 40).found
+        wrong += [*seal.repeated(case, one), *seal.ledger_first(case, one)]
     return _noise_finding(case, wrong, found, sizes.draws // 4, began)
 
 
@@ -253,9 +215,8 @@ def draw_scores(case: Case, of_one: bool, runs: int) -> Scores:
     pair = neighbours.worst(case)
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         if case.mechanism is MechanismName.PERTURBED_MLE:
-            tallies = _pair_tallies(case, pair, Path(folder))
-            outputs = seal.released(case, tallies[0 if of_one else 1], runs)
-            values = losses.perturbed_losses(seal.plan_of(case), *tallies, outputs)
+            first, second = _pair_tallies(case, pair, Path(folder))
+            values = seal.all_losses(case, first, second, seal.released(case, first if of_one else second, runs))
         else:
             calibrated, one, other = _statistics(case, pair, Path(folder))
             values = blackbox.scores(calibrated, one, other, runs, of_one=of_one)
@@ -281,20 +242,19 @@ def black_box_finding(case: Case, parts: Sequence[Scores], risk: float) -> Findi
 
 
 def _statistics(case: Case, pair: Neighbouring, folder: Path) -> tuple[Calibrated, Integers, Integers]:
+    """The noise and the exact statistics of both sides, one row per group."""
     sides, calibrated = _tallies(case, pair, folder)
-    return calibrated, mechanism.exact_values(sides[0], calibrated), mechanism.exact_values(sides[1], calibrated)
+    one, other = (observe.statistics(side, calibrated) for side in sides)
+    return calibrated, one, other
 
 
-def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[tuple[Tally, Tally], Calibrated]:
-    (one, calibrated), (other, _) = (observe.exact(case, rows, folder) for rows in (pair.one, pair.other))
-    return (one, other), calibrated
+def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[tuple[list[Tally], list[Tally]], Calibrated]:
+    one, other = (observe.count(case, observe.read_rows(case, rows, folder)) for rows in (pair.one, pair.other))
+    return (one, other), case.calibrated
 
 
-def _pair_tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[PairTally, PairTally]:
-    one, other = (
-        tally.tally_pairs(observe.read(case, observe.write_votes(case, rows, folder / "votes.csv")), case.privacy)
-        for rows in (pair.one, pair.other)
-    )
+def _pair_tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[list[PairTally], list[PairTally]]:
+    one, other = (observe.count_pairs(case, observe.read_rows(case, rows, folder)) for rows in (pair.one, pair.other))
     return one, other
 
 
@@ -365,23 +325,30 @@ def _jobs(
 ) -> tuple[list[Job], float]:
     """The work, the longest first, and the risk of each random test."""
     cases = chosen.among(all_cases(epsilon, quick=quick))
-    groups: dict[tuple[Any, ...], list[Case]] = {}
+    promises: dict[str, list[Case]] = {}
     for case in cases:
-        groups.setdefault((case.mechanism, case.privacy.unit, case.privacy.neighbours), []).append(case)
+        promises.setdefault(case.promise, []).append(case)
     fitted = chosen.among(noise_cases(epsilon, quick=quick))
-    sealed = [case for case in cases if case.mechanism is MechanismName.PERTURBED_MLE][: 1 if quick else None]
+    sealed = [case for case in cases if case.mechanism is MechanismName.PERTURBED_MLE]
+    sealed = _first_of_each(sealed) if quick else sealed
     each = risk / max(1, len(attacked) + len(fitted) + len(sealed))
     jobs: list[Job] = []
     for case in sorted(attacked, key=lambda case: -_runs(case, sizes)):
         for of_one, runs in itertools.product((True, False), _parts(_runs(case, sizes))):
             jobs.append(partial(draw_scores, case, of_one, runs))
-    jobs += [partial(bounds_check, group, sizes) for group in groups.values()]
+    jobs += [partial(growing_check, case, sizes) for case in chosen.among(growing_cases(epsilon, quick=quick))]
+    jobs += [partial(bounds_check, alike, sizes) for alike in promises.values()]
     jobs += [partial(seal_check, case, sizes, each) for case in sealed]
     jobs += [partial(noise_check, case, sizes, each) for case in fitted]
-    jobs += [partial(loss_check, group[:1] if quick else group, sizes) for group in groups.values()]
+    jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in promises.values()]
     if not quick:
         jobs += [partial(loss_check, [case], sizes) for case in attacked if case.privacy.epsilon != epsilon]
     return jobs, each
+
+
+def _first_of_each(cases: list[Case]) -> list[Case]:
+    """One case without groups and one with."""
+    return list({case.releases_per_unit: case for case in reversed(cases)}.values())
 
 
 def _runs(case: Case, sizes: Sizes) -> int:
