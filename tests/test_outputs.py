@@ -29,10 +29,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _run(folder: Path, *words: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    environment = os.environ | options.pop("env", {})
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "check": False} | options
-    return subprocess.run([sys.executable, "-m", "quietrank", *map(str, words)], cwd=folder, env=environment, **options)
+def _run(folder: Path, *words: object, env: dict[str, str] | None = None, stdout: Any = subprocess.PIPE) -> Any:
+    command = [sys.executable, "-m", "quietrank", *map(str, words)]
+    environment = os.environ | (env or {})
+    return subprocess.run(command, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, check=False)
 
 
 def _ledger(folder: Path) -> tuple[object, ...]:
@@ -175,7 +175,8 @@ def test_a_dangling_link_is_not_followed(tmp_path: Path) -> None:
     ("path", "kind", "error"),
     [
         ("r.txt", RELEASE, UsageError), ("r", RELEASE, UsageError), (".json", RELEASE, None),
-        ("t.csv", TALLY, UsageError), ("p.jpg", PICTURE, UsageError), ("v.csv.gz", VOTES, None), ("v.gz", VOTES, UsageError),
+        ("t.csv", TALLY, UsageError), ("p.jpg", PICTURE, UsageError), ("v.csv.gz", VOTES, None),
+        ("v.gz", VOTES, UsageError),
         ("no/r.json", RELEASE, ReleaseError), ("R.JSON", RELEASE, None),
     ],
 )  # fmt: skip

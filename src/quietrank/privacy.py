@@ -83,7 +83,7 @@ class Privacy:
         clip: float | None = None,
     ) -> None:
         values = {
-            "epsilon": _checked_epsilon(epsilon),
+            "epsilon": checked_epsilon(epsilon),
             "unit": parse(Unit, "unit", unit),
             "delta": _checked_delta(delta),
             "neighbours": parse(Neighbours, "neighbours", neighbours),
@@ -240,7 +240,7 @@ def _factor(epsilon: float) -> str:
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
 
 
-def _checked_epsilon(epsilon: object) -> float:
+def checked_epsilon(epsilon: object) -> float:
     value = number(epsilon)
     if value is None or not 0 < value <= LARGEST_EPSILON:
         raise PrivacyError(

@@ -9,7 +9,7 @@ import math
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Integral, Rational, Real
 from typing import TypeVar
 
 from quietrank.errors import PrivacyError, QuietrankError, option
@@ -45,10 +45,12 @@ def number(given: object) -> float | None:
 
 def whole_number(given: object) -> int | None:
     """A whole number, also as 5.0; None if it is none."""
+    if not isinstance(given, bool) and isinstance(given, Integral):
+        return int(given)  # also beyond what a float can hold
     value = number(given)
     if value is None or not math.isfinite(value) or value != math.floor(value):
         return None
-    return int(Fraction(given)) if isinstance(given, Rational | Decimal) else int(value)
+    return int(value)
 
 
 def flag(name: str, given: object) -> bool:

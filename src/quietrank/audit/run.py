@@ -14,10 +14,8 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +32,7 @@ from quietrank.audit.report import Audit, Finding, Histogram
 from quietrank.errors import PrivacyError
 from quietrank.estimators.methods import Method
 from quietrank.privacy import Neighbours, Unit
+from quietrank.processes import results
 from quietrank.tally import PairTally, Tally
 from quietrank.words import parse
 
@@ -379,11 +378,6 @@ def _all(jobs: list[Job], workers: int, progress: Progress | None) -> Iterator[A
             yield job()
             told(number, len(jobs))
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
-        waiting: list[Future[Any]] = [pool.submit(job) for job in jobs]
-        try:
-            for number, future in enumerate(as_completed(waiting), 1):
-                yield future.result()
-                told(number, len(jobs))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    for done, (_, made) in enumerate(results(jobs, workers, "fork"), 1):
+        yield made
+        told(done, len(jobs))

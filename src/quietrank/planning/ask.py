@@ -30,7 +30,7 @@ from quietrank.planning.targets import (
     smallest_people,
 )
 from quietrank.privacy import Privacy, Unit
-from quietrank.words import parse
+from quietrank.words import flag, parse
 
 USUAL_EPSILONS = (0.5, 1.0, 2.0)
 CURVE_POINTS = 9
@@ -76,7 +76,7 @@ def plan(
         raise QuietrankError(f"{option('solve')} must be epsilon or people; got {option('solve', repr(solve))}")
     for_people = wanted is not None and solve == "people"
     epsilons = _epsilons(epsilon, wanted, for_people)
-    sizes = _Sizes.of(items, people, per_person, votes, arguments.yes_or_no("one_per_pair", one_per_pair))
+    sizes = _Sizes.of(items, people, per_person, votes, flag("one_per_pair", one_per_pair))
     survey = sizes.survey(unit, for_people, spread_of(spread))
     limit = _limit(whole_or_none("max_per_person", max_per_person, 1), unit, survey)
     privacy = Privacy(epsilons[0], unit, delta, neighbours, design, limit, survey.distinct, clip)

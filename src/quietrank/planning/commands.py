@@ -61,13 +61,16 @@ def plan(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the errors against ε (.png, .svg or .pdf).", metavar="FILE")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier picture of ours.")] = False,
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
 ) -> None:
     """Say what accuracy to expect of a survey before it is run. Needs no votes and costs no privacy."""
+    from quietrank.outputs import PICTURE, check_output
     from quietrank.planning import ask
 
     epsilons = None if epsilon is None else _numbers(epsilon)
-    _check(people, per_person, votes, unit, one_per_pair, target, solve, epsilons, plot)
+    _check(people, per_person, votes, unit, one_per_pair, target, solve, epsilons)
+    check_output(plot, PICTURE, "plot", overwrite=overwrite)
     with _progress() as progress:
         found = ask.plan(
             items, people, per_person, votes=votes, epsilon=epsilons, target=target, solve=solve, unit=unit,
@@ -76,7 +79,7 @@ def plan(
             repetitions=repetitions, seed=seed, curves=plot is not None, progress=progress,
         )  # fmt: skip
         if plot is not None:
-            found.plot(plot)
+            found.plot(plot, overwrite=overwrite)
     _print(found, format)
 
 
@@ -96,18 +99,14 @@ def _check(
     target: str | None,
     solve: str,
     epsilons: list[float] | None,
-    plot: Path | None,
 ) -> None:
     """Refuse what cannot be meant; what is meant and impossible is refused by the planner itself."""
     from quietrank.errors import QuietrankError
-    from quietrank.planning.figure import check_ending, check_place
     from quietrank.planning.targets import parse_target
 
     try:
         if target is not None:
             parse_target(target)
-        if plot is not None:
-            check_ending(plot)
     except QuietrankError as error:
         raise _usage(error.message) from None
     solving = target is not None and solve == "people"
@@ -127,8 +126,6 @@ def _check(
         raise _usage("say how large the survey is: --people 500 --per-person 15, or --unit comparison --votes 7500")
     if unit == "person" and per_person is None and not one_per_pair:
         raise _usage("say how many pairs each person compares: --per-person 15")
-    if plot is not None:
-        check_place(plot)
 
 
 def _usage(message: str) -> Exception:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import QuietrankError, option
+from quietrank.outputs import PICTURE, check_output
 from quietrank.planning.forecast import Prediction
 from quietrank.privacy import Unit, plain_number
-from quietrank.render.style import STYLE
+from quietrank.render.style import STYLE, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,55 +18,25 @@ if TYPE_CHECKING:
 
     from quietrank.planning.result import Plan
 
-ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = {"laplace": ("#0072B2", "o"), "zonotope": ("#D55E00", "s"), "gaussian": ("#009E73", "^")}
 """Okabe and Ito's palette, and a marker for each."""
 FLOOR: dict[str, Any] = {"color": "#555555", "linestyle": "--", "linewidth": 1.0}
 
 
-def check_ending(path: Path) -> None:
-    if path.suffix not in ENDINGS:
-        raise QuietrankError(f"cannot draw {path.name}: name it {', '.join(ENDINGS)}")
-
-
-def check_place(path: Path) -> None:
-    """Refuse a path where no file can be made."""
-    if path.is_dir():
-        raise QuietrankError(f"{path} is a folder; name the file in it")
-    if not path.parent.is_dir():
-        raise QuietrankError(f"there is no folder {path.parent}; make it, or choose another place for {path.name}")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise QuietrankError(f"nothing may be written to the folder {path.parent}; choose another for {path.name}")
-
-
-def draw(plan: Plan, path: Path) -> None:
+def draw(plan: Plan, path: Path, *, overwrite: bool = True) -> None:
     """Write the figure, whole or not at all."""
     from matplotlib import pyplot, rc_context
 
-    check_ending(path)
-    check_place(path)
+    check_output(path, PICTURE, "path", overwrite=overwrite)
     if not plan.curves:
         raise QuietrankError(f"this plan was made without curves; ask with {option('curves', True)} to draw it")
     pyplot.switch_backend("Agg")
     with rc_context(STYLE):
         picture = _picture(plan)
         try:
-            metadata = {"Date": None} if path.suffix == ".svg" else None
-            _written_whole(path, lambda draft: picture.savefig(draft, dpi=150, metadata=metadata))
+            save(picture, path, overwrite=overwrite)
         finally:
             pyplot.close(picture)
-
-
-def _written_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Write a draft next to `path` and rename it: an interrupted writer leaves nothing under the final name."""
-    draft = path.with_name(f".{path.stem}.{os.getpid()}.draft{path.suffix}")
-    try:
-        write(draft)
-        os.replace(draft, path)
-    except OSError as error:
-        raise QuietrankError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _picture(plan: Plan) -> Figure:

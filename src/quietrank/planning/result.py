@@ -82,11 +82,11 @@ class Plan:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
 
-    def plot(self, path: str | Path) -> None:
+    def plot(self, path: str | Path, *, overwrite: bool = True) -> None:
         """Draw the errors against ε, with what would remain without privacy."""
         from quietrank.planning.figure import draw
 
-        draw(self, Path(path))
+        draw(self, Path(path), overwrite=overwrite)
 
     def __str__(self) -> str:
         from quietrank.render.table import as_text
