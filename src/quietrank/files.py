@@ -232,9 +232,9 @@ def _inexact_numbers(connection: Any, path: Path, record: dict[str, Any]) -> dic
 
 _INEXACT = (
     "WHERE json_type({name}) IN ('OBJECT', 'ARRAY') OR (json_type({name}) = 'DOUBLE' AND {name}::VARCHAR SIMILAR TO "
-    "'.*[.a-zA-Z].*') OR (json_type({name}) = 'BIGINT' AND {name}::VARCHAR = '0')"
+    "'.*[.a-zA-Z].*')"
 )
-"""A fraction, an exponent, infinity; an object or a list; or −0."""
+"""A fraction, an exponent or infinity; an object or a list."""
 
 
 def _cannot_read(what: Path | str, error: Exception) -> VotesError:
