@@ -21,8 +21,8 @@ from quietrank import noise
 from quietrank.accounting import Charge, Cost, Ledger, as_written
 from quietrank.calibration import Calibration, default_gamma, noise_scale, privacy_loss, require_protectable
 from quietrank.certified import Objective, minimise
-from quietrank.errors import PrivacyError
-from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link, check_link, get_link
+from quietrank.errors import PrivacyError, option
+from quietrank.estimators.links import LOGISTIC, Link, check_decimals, get_link, is_built_in
 from quietrank.estimators.pairs import FloatArray
 from quietrank.items import Items
 from quietrank.privacy import Privacy
@@ -41,6 +41,9 @@ disappears in it; and the tolerance that follows is within reach of float64 for 
 
 LARGEST_VALUE = 2**62
 """Lattice values saturate here before the sealing noise; that brings no two values further apart."""
+
+FAR = 400
+"""10^-FAR is less than half of any lattice step (2^-910 at least), and 10^FAR more than LARGEST_VALUE of any."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def perturbed_mle_of_groups(
 def _as_kept(tallies: Sequence[PairTally], privacy: Privacy) -> Privacy:
     """The promise that this mechanism keeps: δ = 0, nothing clipped; and the votes must have been bounded for it."""
     kept = privacy.changed(delta=0.0, clip=None)
-    if any(tally.bounded not in (None, Bounded.by(kept, None)) for tally in tallies):
+    if any(tally.bounded != Bounded.by(kept, None) for tally in tallies):
         raise AssertionError("these votes were not bounded in the way this promise needs")
     return kept
 
@@ -184,9 +187,10 @@ def _chosen_gamma(
         per_item = 2 * tally.rows / len(tally.items)
     if per_item is None:
         raise PrivacyError(
-            f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}"
-            f"{' in one group' * (releases_per_unit - 1)}, so no default gamma can be computed from it; declare "
-            "--gamma, or --comparisons-per-item as it was expected before the votes came in (2 × votes / items)"
+            f"the number of votes is not public for {option('unit', privacy.unit)} with "
+            f"{option('neighbours', privacy.neighbours)}{' in one group' * (releases_per_unit - 1)}, so no default "
+            f"gamma can be computed from it; declare {option('gamma')}, or {option('comparisons_per_item')} as it was "
+            "expected before the votes came in (2 × votes / items)"
         )
     epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
     chosen = parse(Calibration, "calibration", calibration)
@@ -225,9 +229,8 @@ def make_plan(
 def usable(link: str | Link) -> Link:
     """A link this mechanism can work with: its constants not refuted, its gradient known to any precision."""
     found = get_link(link)
-    if found not in (LOGISTIC, HYPERBOLIC_SECANT):
-        check_link(found)
-        found.grad_decimal(Decimal(0))  # raises, with the remedy, when it is missing
+    if not is_built_in(found):
+        check_decimals(found)
     return found
 
 
@@ -262,25 +265,38 @@ def seal_sensitivity(n: int, beta: float, step: Fraction) -> int:
 
 def _power_of_two_below(value: float) -> float:
     if not value > 2.0**-900:
-        raise PrivacyError("gamma is too large, or epsilon too small, to be of use; choose gamma of the order 1 to 1e6")
+        raise PrivacyError(
+            f"gamma is too large, or epsilon too small, to be of use; choose {option('gamma')} of the order 1 to 1e6"
+        )
     return 2.0 ** math.floor(math.log2(value))
 
 
 def _check(plan: Plan, privacy: Privacy, releases_per_unit: int) -> None:
     """Recompute what each part costs, by the loss of the calibration and by OpenDP's own privacy map."""
+    given = option("epsilon", privacy.epsilon)
     main = privacy_loss(plan.lambda_, plan.gamma, privacy, plan.link)
     seal = noise.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     if not (main <= plan.epsilon_main and seal <= plan.epsilon_seal):
-        raise PrivacyError(f"epsilon={privacy.epsilon} would not be kept; nothing was released")
+        raise PrivacyError(f"{given} would not be kept; nothing was released")
     if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(
         as_written(privacy.epsilon)
     ):
-        raise PrivacyError(f"the parts of epsilon={privacy.epsilon} exceed it; nothing was released")
+        raise PrivacyError(f"the parts of {given} exceed it; nothing was released")
     if not plan.lambda_ / plan.grid <= noise.LARGEST_SCALE:
-        raise PrivacyError(f"epsilon={privacy.epsilon} is too small for noise of any use; choose a larger epsilon")
+        raise PrivacyError(f"{given} is too small for noise of any use; choose a larger {option('epsilon')}")
+    if not plan.lambda_ / plan.grid > 0:
+        raise PrivacyError(f"{given} is too large for noise of any use; choose a smaller {option('epsilon')}")
 
 
 def to_lattice(theta: Iterable[float | Decimal], step: Fraction) -> NDArray[np.int64]:
     """Each entry rounded to the nearest whole multiple of the step, exactly; saturating far beyond any real score."""
-    steps = (round(Fraction(x) / step) for x in theta)
-    return np.array([max(-LARGEST_VALUE, min(LARGEST_VALUE, k)) for k in steps], dtype=np.int64)
+    return np.array([_nearest_step(Decimal(x), step) for x in theta], dtype=np.int64)
+
+
+def _nearest_step(x: Decimal, step: Fraction) -> int:
+    """A decimal as small as 10^-(10^12) is no fraction that fits into a memory, and rounds to 0 all the same."""
+    if x.adjusted() < -FAR:
+        return 0
+    if x.adjusted() > FAR:
+        return LARGEST_VALUE if x > 0 else -LARGEST_VALUE
+    return max(-LARGEST_VALUE, min(LARGEST_VALUE, round(Fraction(x) / step)))
