@@ -6,7 +6,7 @@ The inequalities are those of docs/proofs/perturbed-mle.md, which names these te
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, DivisionByZero, getcontext
 from fractions import Fraction
@@ -516,7 +516,7 @@ def test_nothing_about_the_votes_stops_a_release(name: str) -> None:
 
 HEAVY = 2**52  # 2^53 steps of half a vote: where wins saturate
 
-VOTE_SETS = {
+VOTE_SETS: dict[str, Callable[[int], list[tuple[int, int, int, int]]]] = {
     "none": lambda n: [],
     "one": lambda n: [(0, 1, 1, 0)],
     "heavy pair": lambda n: [(0, 1, HEAVY, 0)],
@@ -807,5 +807,5 @@ def test_a_release_holds_no_record_of_the_solver() -> None:
     assert held == {
         "items", "privacy", "plan", "values", "rows_skipped", "calibration", "link", "gamma", "lambda_",
         "epsilon_main", "epsilon_seal", "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale",
-        "ledger_entry",
+        "ledger_entry", "per_item",
     }  # fmt: skip

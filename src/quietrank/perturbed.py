@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -86,12 +86,19 @@ class PerturbedScores:
     """whether unusable rows were to be skipped; not whether there were any"""
     ledger_entry: str | None = None
     """the id of the ledger's entry that paid for it"""
+    per_item: float | None = None
+    """comparisons per item, where the number of votes is public"""
 
     @property
     def scores(self) -> FloatArray:
         """θ, centred."""
         theta = self.values * float(self.plan.step)
         return np.asarray(theta - theta.mean(), dtype=np.float64)
+
+    @property
+    def noise_sd(self) -> float:
+        """The standard deviation of the noise on a score, as far as public values tell."""
+        return score_noise(self.plan, len(self.items), self.per_item)
 
 
 def perturbed_mle(
@@ -117,7 +124,8 @@ def perturbed_mle(
     entry = None
     if ledger is not None:
         entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
-    return _drawn(tally, privacy, plan, entry, rows_skipped)
+    per_item = _public_per_item(tally, privacy, releases_per_unit)
+    return replace(_drawn(tally, privacy, plan, entry, rows_skipped), per_item=per_item)
 
 
 def perturbed_mle_of_groups(
@@ -183,8 +191,8 @@ def _chosen_gamma(
     """γ as given, or from the comparisons per item as declared, or from the number of votes where it is public."""
     if gamma is not None:
         return gamma
-    if per_item is None and privacy.votes_are_public and releases_per_unit == 1:
-        per_item = 2 * tally.rows / len(tally.items)
+    if per_item is None:
+        per_item = _public_per_item(tally, privacy, releases_per_unit)
     if per_item is None:
         raise PrivacyError(
             f"the number of votes is not public for {option('unit', privacy.unit)} with "
@@ -195,6 +203,11 @@ def _chosen_gamma(
     epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
     chosen = parse(Calibration, "calibration", calibration)
     return default_gamma(privacy, epsilon, chosen, usable(link), len(tally.items), per_item)
+
+
+def _public_per_item(tally: PairTally, privacy: Privacy, releases_per_unit: int) -> float | None:
+    """Comparisons per item, where all neighbours have the same number of votes; in one group none ever have."""
+    return 2 * tally.rows / len(tally.items) if privacy.votes_are_public and releases_per_unit == 1 else None
 
 
 def make_plan(
@@ -261,6 +274,24 @@ def distance_bound(n: int, gamma: float, tolerance: float, grid: float) -> float
 def seal_sensitivity(n: int, beta: float, step: Fraction) -> int:
     """⌈2β/q⌉ + n: two answers lie within 2β, and rounding moves each entry of their difference by less than 1 more."""
     return math.ceil(2 * Fraction(beta) / step) + n
+
+
+def score_noise(plan: Plan, n: int, per_item: float | None) -> float:
+    """The standard deviation of the noise on a centred score.
+
+    w has the variance 2λ² and moves the minimiser by −(H + γI)⁻¹w, H the curvature of the votes. Where nothing about
+    them is public it may be 0, and √2·λ/γ is an upper limit. With d = `per_item` comparisons of every item, evenly
+    over the others, H = d·h·n/(n − 1) on all that sums to zero, h = −(log F)'' at the differences between scores, for
+    which those of the noise itself are taken, √2 standard deviations: the largest solution, found from above. The
+    sealing noise comes on top.
+    """
+    size = math.sqrt(2 * (1 - 1 / n)) * plan.lambda_
+    sd = size / plan.gamma
+    if per_item is not None:
+        for _ in range(200):
+            (h,) = plan.link.curvature(np.array([math.sqrt(2) * sd])).tolist()
+            sd = size / (plan.gamma + per_item * h * n / (n - 1))
+    return math.hypot(sd, math.sqrt(2 * (1 - 1 / n)) * plan.seal_scale * float(plan.step))
 
 
 def _power_of_two_below(value: float) -> float:
