@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from quietrank.errors import SolverError
+from quietrank.errors import SolverError, either, option
 from quietrank.estimators.pairs import FloatArray
 
 U = 2.0**-53  # unit roundoff of float64
@@ -178,8 +178,8 @@ class CustomLink:
     def grad_decimal(self, x: Decimal) -> Decimal:
         if self.exact is None:
             raise SolverError(
-                f"link {self.name!r} has no extended-precision derivative; give CustomLink(exact=...) or use "
-                "the logistic or hyperbolic-secant link"
+                f"link {self.name!r} has no extended-precision derivative; give CustomLink(exact=...), or use "
+                f"{option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
             )
         return self.exact(x)
 
@@ -200,11 +200,14 @@ def get_link(link: str | Link) -> Link:
         return check_link(link)
     if link == "probit":
         raise SolverError(
-            "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; "
-            f"use one of {sorted(_BY_NAME)}"
+            "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; use "
+            f"{option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
         )
     if link not in _BY_NAME:
-        raise SolverError(f"unknown link {link!r}; use one of {sorted(_BY_NAME)} or an object with the Link methods")
+        raise SolverError(
+            f"unknown link {link!r}; use {option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
+            f"{either(', or an object with the methods of Link', '')}"
+        )
     return _BY_NAME[link]
 
 
