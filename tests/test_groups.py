@@ -6,7 +6,9 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from quietrank.items import Items
 from quietrank.mechanism import add_noise_to_groups, exact_values
 from quietrank.perturbed import make_plan, perturbed_mle_of_groups
 from quietrank.privacy import Design, Neighbours, Privacy, Unit
-from quietrank.sensitivity import Bounded, Clip, Statistic, half_vote
+from quietrank.sensitivity import EXPOSURE_SHARE, Bounded, Clip, Statistic, gauge, half_vote, sensitivity, squared_l2
 from quietrank.snapshot import FLAWS
 from quietrank.tally import Tally, tally_groups, tally_pairs_of_groups, tally_votes
 from quietrank.votes import Votes, read_votes
@@ -495,6 +497,38 @@ def test_the_noise_of_every_group_is_that_for_groups() -> None:
     for group in GROUPS:
         assert dict(uniform[group].mechanism.figures)["sensitivity"] == 2 * (1 + 1 / 16)
         assert dict(double[group].mechanism.figures)["sensitivity"] == 2
+
+
+WORDS = {
+    Statistic.NET_WINS: ("net wins",),
+    Statistic.NET_WINS_AND_TOTAL: ("(s, T)", "(s, αT)"),
+    Statistic.WINS: ("wins",),
+    Statistic.WINS_AND_LOSSES: ("(wins, losses)", "(wins, −losses): double cover"),
+    Statistic.NET_WINS_AND_EXPOSURES: ("(s, βd)",),
+}
+
+
+def test_the_page_lists_what_is_released_and_nothing_else() -> None:
+    """The table of docs/proofs/groups.md has a line for every statistic of every noise, and none for a refused one."""
+    page = (Path(__file__).parents[1] / "docs/proofs/groups.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
+    person = Privacy(1.0, "person", max_per_person=6, one_per_pair=True)
+    measures: dict[str, Callable[[Statistic], object]] = {
+        "Laplace": lambda statistic: sensitivity(person, statistic, 4, groups=True),
+        "zonotope": lambda statistic: gauge(person, statistic, groups=True),
+        "Gaussian": lambda statistic: squared_l2(person, statistic, Fraction(1)),
+    }
+    for noise_name, measure in measures.items():
+        listed = {name for row in rows if row[0] == noise_name for name in re.split(r", (?![^(]*\))", row[1])}
+        released = set()
+        for statistic, words in WORDS.items():
+            with suppress(PrivacyError):
+                measure(statistic)
+                released |= listed & set(words) or {f"{statistic} is not listed"}
+        assert listed == released
+    (shared,) = [row[2:] for row in rows if row[:2] == ["Gaussian", "(s, βd)"]]
+    assert shared == ["4C²/(1 + 4β²)", "C² + C²", "4C²/(1 + 4β²)"]
+    assert squared_l2(person, Statistic.NET_WINS_AND_EXPOSURES, Fraction(1)) == 4 / (1 + 4 * EXPOSURE_SHARE**2) >= 2
 
 
 def test_an_empty_group_gets_noise() -> None:

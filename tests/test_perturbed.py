@@ -6,9 +6,9 @@ The inequalities are those of docs/proofs/perturbed-mle.md, which names these te
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from decimal import Decimal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal, DivisionByZero, getcontext
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quietrank import certified, noise, perturbed
 from quietrank.accounting import Charge
-from quietrank.calibration import Calibration, default_gamma, noise_scale, smallest_gamma
+from quietrank.calibration import LARGEST_GAMMA, Calibration, default_gamma, noise_scale, smallest_gamma
 from quietrank.certified import LARGEST_TALLY, Objective, exact_gradient, minimise, minimise_exactly
 from quietrank.errors import PrivacyError, SolverError
 from quietrank.estimators.certificate import certified_gradient_norm
@@ -31,11 +31,13 @@ from quietrank.perturbed import (
     make_plan,
     objective_of,
     perturbed_mle,
+    perturbed_mle_of_groups,
     seal_sensitivity,
     split_budget,
     to_lattice,
 )
 from quietrank.privacy import Neighbours, Privacy, Unit
+from quietrank.sensitivity import Bounded, Clip, Statistic
 from quietrank.tally import PairTally
 
 Floats = NDArray[np.float64]
@@ -227,11 +229,17 @@ def test_mutant_with_add_remove_noise_under_replace_is_caught() -> None:
 
 
 def counts(n: int, pairs: Sequence[tuple[int, int, int, int]], step: Fraction = Fraction(1, 2)) -> PairTally:
-    """From (i, j, wins of i, wins of j) in whole votes."""
+    """From (i, j, wins of i, wins of j) in whole votes, each of them a unit."""
     table = np.array(pairs, dtype=object).reshape(-1, 4).T
     i, j = (row.astype(np.int64) for row in table[:2])
     wins_i, wins_j = ((row / step).astype(np.int64) for row in table[2:])
-    return PairTally(declare(range(n)), i, j, wins_i, wins_j, step, int(table[2:].sum()))
+    votes = Bounded.by(Privacy(1.0, "comparison"), None)
+    return PairTally(declare(range(n)), i, j, wins_i, wins_j, step, int(table[2:].sum()), votes)
+
+
+def bounded_by(privacy: Privacy, tally: PairTally) -> PairTally:
+    """The same counts, said to be bounded as this promise needs."""
+    return replace(tally, bounded=Bounded.by(privacy, None))
 
 
 LADDER = counts(4, [(2, 3, 5, 2), (0, 1, 3, 1), (1, 2, 4, 4)])  # on purpose not sorted
@@ -292,7 +300,7 @@ def test_decimal_arithmetic_finishes_what_float64_cannot(name: str, monkeypatch:
     def refuse(*_: object) -> None:
         raise SolverError("planted")
 
-    monkeypatch.setattr(certified, "solve_certified", refuse)
+    monkeypatch.setattr(certified, "solve_nearly", refuse)
     found = minimise(objective, 1e-40)
     assert isinstance(found[0], Decimal)
     assert true_gradient_norm(objective, found) <= 1e-40
@@ -392,8 +400,21 @@ def test_half_a_step_per_entry_would_not_do() -> None:
 
 
 def test_saturated_values_do_not_move_apart() -> None:
-    far = to_lattice([1e40, -1e40, Decimal("1e300")], Fraction(1, 2**30))
-    assert far.tolist() == [2**62, -(2**62), 2**62]
+    far = to_lattice([1e40, -1e40, Decimal("1e300"), Decimal("-1e999999999999")], Fraction(1, 2**30))
+    assert far.tolist() == [2**62, -(2**62), 2**62, -(2**62)]
+
+
+def test_no_decimal_is_too_small_for_the_lattice() -> None:
+    """A score can be 10^-(10^12), as the slope of a vote far out; as a fraction it would fill no memory there is."""
+    near: list[float | Decimal] = [
+        Decimal("1e-999999999999"),
+        Decimal("-1e-999999999999"),
+        Decimal(0),
+        Decimal("0.75"),
+        2.0**-910,
+    ]
+    assert to_lattice(near, Fraction(1, 2)).tolist() == [0, 0, 0, 2, 0]
+    assert to_lattice([2.0**-910, Decimal(2) ** -910], Fraction(1, 2**910)).tolist()[0] == 1
 
 
 @given(st.integers(0, 2**55), st.integers(0, 2**55), st.integers(0, 2**55))
@@ -488,9 +509,140 @@ def test_without_votes_the_output_is_the_noise(calibration: Calibration) -> None
 @pytest.mark.parametrize("name", NASTY)
 def test_nothing_about_the_votes_stops_a_release(name: str) -> None:
     for privacy in (ADDED, Privacy(0.01, "person", max_per_person=5)):
-        release = perturbed_mle(NASTY[name], privacy, per_item=10.0)
+        release = perturbed_mle(bounded_by(privacy, NASTY[name]), privacy, per_item=10.0)
         assert np.isfinite(release.scores).all()
         assert release.scores.sum() == pytest.approx(0, abs=1e-6)
+
+
+HEAVY = 2**52  # 2^53 steps of half a vote: where wins saturate
+
+VOTE_SETS: dict[str, Callable[[int], list[tuple[int, int, int, int]]]] = {
+    "none": lambda n: [],
+    "one": lambda n: [(0, 1, 1, 0)],
+    "heavy pair": lambda n: [(0, 1, HEAVY, 0)],
+    "chain": lambda n: [(k, k + 1, 3, 0) for k in range(n - 1)],
+    "heavy chain": lambda n: [(k, k + 1, HEAVY, 0) for k in range(n - 1)],
+    "heavy ties": lambda n: [(k, k + 1, HEAVY, HEAVY) for k in range(n - 1)],
+    "1 against 2^53": lambda n: [(k, k + 1, HEAVY if k % 2 else 1, 0 if k % 3 else HEAVY) for k in range(n - 1)],
+    "two halves": lambda n: [(k, k + 2, HEAVY, 1) for k in range(n - 2)],
+    "separated": lambda n: [(i, j, 9, 0) for i in range(n) for j in range(i + 1, n)],
+    "heavy separated": lambda n: [(i, j, HEAVY, 0) for i in range(n) for j in range(i + 1, n)],
+}
+"""From the number of items: no votes, single ones, complete separation, saturated wins, weak links between strong."""
+
+UNITS: list[dict[str, object]] = [
+    {"unit": "comparison", "neighbours": "add-remove"},
+    {"unit": "comparison"},
+    {"unit": "person", "max_per_person": 5, "neighbours": "add-remove"},
+    {"unit": "person", "max_per_person": 5},
+]
+OWN = CustomLink(
+    "own", 1.0, 0.25, LOGISTIC.cdf, LOGISTIC.nll, LOGISTIC.grad, LOGISTIC.curvature, None, LOGISTIC.grad_decimal
+)
+
+
+def accepted_ridges(privacy: Privacy, link: Link, count: int) -> list[float]:
+    """γ from the smallest to the largest that is accepted, evenly on the scale of its logarithm."""
+    least = smallest_gamma(privacy, split_budget(privacy.epsilon, 1)[0], TIGHT, link)
+    middle = np.geomspace(least, 1e6 * least, count - 1)
+    return [least, *middle[1:].tolist(), LARGEST_GAMMA]
+
+
+def released(n: int, link: Link, epsilon: float, unit: dict[str, object], sets: Sequence[str], ridges: int) -> int:
+    """Release every set of votes with every ridge; how many there were. Nothing but a refusal by `make_plan`, which
+    sees no votes, may come in between."""
+    privacy, done = Privacy(epsilon, **unit), 0  # type: ignore[arg-type]
+    for gamma in accepted_ridges(privacy, link, ridges):
+        try:
+            make_plan(n, privacy, gamma, link=link)
+        except PrivacyError:
+            continue
+        for name in sets:
+            tally = bounded_by(privacy, counts(n, VOTE_SETS[name](n)))
+            assert np.isfinite(perturbed_mle(tally, privacy, gamma=gamma, link=link).scores).all()
+            done += 1
+    return done
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 30])
+@pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT, OWN], ids=lambda link: link.name)
+def test_no_votes_make_a_release_fail(n: int, link: Link) -> None:
+    """The whole range of ridges, budgets from next to nothing to next to no privacy, and the worst votes."""
+    sets = [name for name in VOTE_SETS if n <= 5 or "separated" not in name]
+    budgets = (1e-3, 1.0, 20.0, 150.0, 1e3) if n <= 3 else (1.0, 150.0)
+    done = sum(
+        released(n, link, epsilon, UNITS[k % len(UNITS)], sets if n < 30 else sets[:5], 3)
+        for k, epsilon in enumerate(budgets)
+    )
+    assert done >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 30])
+@pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT, OWN], ids=lambda link: link.name)
+@pytest.mark.parametrize("epsilon", [1e-3, 0.03, 1.0, 20.0, 150.0, 1e3])
+def test_no_votes_make_a_release_fail_at_length(n: int, link: Link, epsilon: float) -> None:
+    """The same with every unit, relation and set of votes; a release at n = 30 takes up to a minute."""
+    assert sum(released(n, link, epsilon, unit, list(VOTE_SETS), 4) for unit in UNITS) >= len(VOTE_SETS)
+
+
+@pytest.mark.parametrize("failure", [MemoryError, np.linalg.LinAlgError, FloatingPointError, RecursionError, TypeError])
+def test_whatever_the_solver_raises_the_release_goes_on(
+    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in float64 may depend on the votes, so none is passed on."""
+
+    def fail(*_: object) -> None:
+        raise failure("planted")
+
+    monkeypatch.setattr(certified, "solve_nearly", fail)
+    assert np.isfinite(perturbed_mle(LADDER, ADDED, gamma=10.0).scores).all()
+
+
+def test_a_signal_of_the_arithmetic_means_more_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever decimal arithmetic stumbles over, it is tried again with twice the digits."""
+    plan, right, tried = make_plan(4, ADDED, 10.0), exact_gradient, []
+
+    def stumble(objective: Objective, theta: list[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
+        tried.append(getcontext().prec)
+        if tried[-1] < 240:
+            raise DivisionByZero
+        return right(objective, theta)
+
+    monkeypatch.setattr(certified, "exact_gradient", stumble)
+    found = minimise_exactly(objective_of(LADDER, plan, [1, 2, 3, 4]), plan.tolerance, [Decimal(0)] * 4)
+    assert tried[:3] == [60, 120, 240]
+    assert true_gradient_norm(objective_of(LADDER, plan, [1, 2, 3, 4]), found) <= plan.tolerance
+
+
+@pytest.mark.parametrize("gamma", [1e-62, 1e-6, 1.0, 1e30])
+def test_newtons_direction_is_right_however_ill_conditioned(gamma: float) -> None:
+    """Against exact fractions: H with weights from 10^-40 to 2^52, eliminated without a subtraction."""
+    rng = np.random.default_rng(3)
+    pairs = [(i, j, int(2 ** rng.uniform(0, 52)), 0) for i in range(6) for j in range(i + 1, 6) if rng.random() < 0.8]
+    plan = replace(make_plan(6, ADDED, 10.0), gamma=gamma)
+    objective = objective_of(counts(6, pairs), plan, [0] * 6)
+    theta = [Decimal(x) for x in rng.normal(scale=20, size=6).tolist()]
+    gradient = [Decimal(x) for x in rng.normal(size=6).tolist()]
+    with certified._digits(150):
+        direction = certified._newton_direction(objective, theta, gradient)
+    exact = solved_exactly(objective, theta, gradient)
+    assert sum(abs(Fraction(a) - b) for a, b in zip(direction, exact, strict=True)) < 1e-9 * sum(map(abs, exact))
+
+
+def solved_exactly(objective: Objective, theta: list[Decimal], gradient: list[Decimal]) -> list[Fraction]:
+    """−H⁻¹∇f by elimination in fractions, with the same float64 curvatures taken as exact."""
+    near, _ = certified._weights(objective, theta)
+    n = len(theta)
+    matrix = [[Fraction(-near[r].get(c, 0.0)) for c in range(n)] + [-Fraction(gradient[r])] for r in range(n)]
+    for r in range(n):
+        matrix[r][r] = Fraction(objective.gamma) + sum(map(Fraction, near[r].values()))
+    for k in range(n):
+        for r in range(n):
+            if r != k:
+                factor = matrix[r][k] / matrix[k][k]
+                matrix[r] = [a - factor * b for a, b in zip(matrix[r], matrix[k], strict=True)]
+    return [matrix[r][n] / matrix[r][r] for r in range(n)]
 
 
 def test_fractional_weights_of_people_are_exact() -> None:
@@ -498,6 +650,17 @@ def test_fractional_weights_of_people_are_exact() -> None:
     objective = objective_of(tally, make_plan(4, ADDED, 5.0), [0] * 4)
     assert objective.pairs.wins_i.tolist() == [3.0, 0.0]
     assert objective.pairs.wins_j.tolist() == [1.0, 7.0]
+
+
+class Noting:
+    """A ledger that pays for everything and notes it."""
+
+    def __init__(self) -> None:
+        self.charges: list[Charge] = []
+
+    def debit(self, charge: Charge) -> str:
+        self.charges.append(charge)
+        return "1-0"
 
 
 class Refusing:
@@ -519,16 +682,88 @@ def test_the_ledger_is_debited_before_anything_is_drawn(monkeypatch: pytest.Monk
 
 def test_an_unpaid_count_is_never_used_for_the_ridge() -> None:
     for privacy in (ADDED, Privacy(1.0, "person", max_per_person=2)):
-        with pytest.raises(PrivacyError, match="declare --gamma, or --comparisons-per-item"):
-            perturbed_mle(LADDER, privacy)
+        with pytest.raises(PrivacyError, match="declare gamma, or comparisons_per_item") as refused:
+            perturbed_mle(bounded_by(privacy, LADDER), privacy)
+        assert "declare --gamma, or --comparisons-per-item" in refused.value.in_options()
 
 
 def test_a_public_count_gives_the_default_ridge() -> None:
     """Comparison and replace: 2·rows/n comparisons per item, rows counted before any is dropped."""
     privacy = Privacy(3.0, "comparison")
-    many = PairTally(LADDER.items, LADDER.i, LADDER.j, LADDER.wins_i, LADDER.wins_j, LADDER.step, rows=20_000)
+    many = replace(LADDER, rows=20_000)
     expected = default_gamma(privacy, 0.99 * 3.0, TIGHT, LOGISTIC, 4, per_item=10_000)
     assert perturbed_mle(many, privacy).plan.gamma == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "bounded",
+    [
+        None,
+        Bounded.by(Privacy(1.0, "person", max_per_person=3), None),
+        Bounded.by(Privacy(1.0, "comparison", neighbours="add-remove", max_per_person=3), None),
+        Bounded.by(Privacy(1.0, "comparison"), Clip.of(Privacy(1.0, "comparison"), Statistic.NET_WINS, 1.0)),
+    ],
+    ids=["not said", "people", "some votes of each person", "clipped"],
+)
+def test_votes_must_have_been_bounded_for_the_promise(bounded: Bounded | None) -> None:
+    """As at the other crossing: counts of which nobody says how they were bounded are no counts to release."""
+    tally, paid = replace(LADDER, bounded=bounded), Noting()
+    with pytest.raises(AssertionError, match="not bounded in the way"):
+        perturbed_mle(tally, ADDED, gamma=10.0, ledger=paid)
+    with pytest.raises(AssertionError, match="not bounded in the way"):
+        perturbed_mle_of_groups([LADDER, tally], ADDED, gamma=10.0, ledger=paid)
+    assert not paid.charges
+
+
+LARGE = Privacy(150.0, "comparison", neighbours="add-remove")
+REFUSED = {
+    "a public design": (Privacy(1.0, "comparison", neighbours="outcome", design="public"), 10.0, "not public"),
+    "no ridge": (ADDED, 0.0, "gamma must be a finite number > 0"),
+    "no number": (ADDED, math.nan, "gamma must be a finite number > 0"),
+    "a tiny ridge": (
+        Privacy(150.0, "comparison", neighbours="add-remove"),
+        1e-62,
+        "smallest gamma that works is 1e-06",
+    ),
+    "a huge ridge": (ADDED, 1e31, "would leave nothing of the votes"),
+    "an infeasible ridge": (ADDED, 0.01, "smallest gamma that works"),
+    "too much noise": (Privacy(1e-9, "comparison"), 1e10, "larger epsilon"),
+    "next to no budget": (Privacy(1e-300, "comparison"), 1e30, "smallest gamma that works|to be of use"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_work_is_refused_before_the_debit_whatever_the_votes(case: str) -> None:
+    """In one line, the same for all votes, and nothing is paid."""
+    privacy, gamma, reason = REFUSED[case]
+    told = set()
+    for tally in (counts(4, []), LADDER, counts(4, [(0, 1, 2**60, 0)])):
+        paid = Noting()
+        with pytest.raises(PrivacyError, match=reason) as refused:
+            perturbed_mle(bounded_by(privacy, tally), privacy, gamma=gamma, ledger=paid)
+        told.add(str(refused.value))
+        assert not paid.charges
+    assert len(told) == 1
+    assert "\n" not in told.pop()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"lambda_": 0.5}, "would not be kept"),
+        ({"seal_scale": 1.0}, "would not be kept"),
+        ({"epsilon_main": 1.0}, "exceed it"),
+        ({"epsilon_seal": 0.02}, "exceed it"),
+        ({"grid": 2.0**-60}, "too small for noise of any use"),
+        ({"grid": math.inf}, "too large for noise of any use"),
+    ],
+)
+def test_a_plan_that_breaks_its_promise_is_refused(change: dict[str, float], reason: str) -> None:
+    """Each constant of a plan is checked again against the budget, by the loss and by OpenDP's own map."""
+    plan = make_plan(4, ADDED, 10.0)
+    perturbed._check(plan, ADDED, 1)
+    with pytest.raises(PrivacyError, match=reason):
+        perturbed._check(replace(plan, **change), ADDED, 1)  # type: ignore[arg-type]
 
 
 def test_infeasible_ridge_is_refused_and_the_named_one_accepted() -> None:
@@ -552,7 +787,13 @@ def test_links_are_checked_before_the_budget_is_spent() -> None:
     with pytest.raises(SolverError, match="extended-precision"):
         make_plan(4, ADDED, 10.0, link=bare)
     with pytest.raises(SolverError, match="kappa2"):
+        make_plan(4, ADDED, 10.0, link=replace(bare, kappa2=0.1))
+    with pytest.raises(SolverError, match="name of a built-in link"):
         make_plan(4, ADDED, 10.0, link=Logistic(kappa2=0.1))
+    with pytest.raises(SolverError, match="not grad with more digits"):
+        make_plan(4, ADDED, 10.0, link=replace(bare, exact=lambda x: Decimal(float(LOGISTIC.grad(np.array(float(x)))))))
+    with pytest.raises(SolverError, match="not right to 60 digits at x = 0"):
+        make_plan(4, ADDED, 10.0, link=replace(bare, exact=lambda x: +Decimal(1) / getcontext().prec))
     with pytest.raises(SolverError, match="probit"):
         make_plan(4, ADDED, 10.0, link="probit")
     full = CustomLink("full", 1.0, 0.25, LOGISTIC.cdf, LOGISTIC.nll, LOGISTIC.grad, LOGISTIC.curvature, None,
@@ -566,5 +807,5 @@ def test_a_release_holds_no_record_of_the_solver() -> None:
     assert held == {
         "items", "privacy", "plan", "values", "rows_skipped", "calibration", "link", "gamma", "lambda_",
         "epsilon_main", "epsilon_seal", "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale",
-        "ledger_entry",
+        "ledger_entry", "per_item",
     }  # fmt: skip

@@ -27,6 +27,7 @@ from quietrank.items import Items
 from quietrank.mechanism import add_noise
 from quietrank.perturbed import perturbed_mle
 from quietrank.privacy import Privacy
+from quietrank.sensitivity import Bounded
 from quietrank.simulate import graph_votes, item_names, paper_strengths
 from quietrank.tally import PairTally
 
@@ -42,7 +43,8 @@ def simulated_tally(theta: Floats, p: float, rng: np.random.Generator) -> PairTa
     loser = np.concatenate([batch.loser for batch in batches])
     i, j = np.minimum(winner, loser), np.maximum(winner, loser)
     wins_i = np.where(winner == i, 2, 0)  # in steps of half a vote
-    return PairTally(Items(tuple(item_names(N))), i, j, wins_i, 2 - wins_i, Fraction(1, 2), len(winner))
+    votes = Bounded.by(Privacy(1.0, "comparison"), None)
+    return PairTally(Items(tuple(item_names(N))), i, j, wins_i, 2 - wins_i, Fraction(1, 2), len(winner), votes)
 
 
 def published(tally: PairTally, epsilon: float, p: float) -> Floats:

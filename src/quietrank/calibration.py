@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, either, option
 from quietrank.estimators.links import LOGISTIC, Link
 from quietrank.privacy import Neighbours, Privacy, Unit
 
@@ -21,6 +21,11 @@ SAFETY = 1 + 2.0**-40
 
 NEAREST = 1 + 2.0**-10
 """How near γ may come to the limit below which no λ works; there the noise is already a thousand times too much."""
+
+SMALLEST_GAMMA = 1e-6
+LARGEST_GAMMA = 1e30
+"""The ridges that are accepted, far beyond all that are of use: with γ = 1e-6 an item without votes has a score of some
+λ·10⁶. Within these limits the minimiser is found for all votes, with digits that a computer has to spare."""
 
 
 class Calibration(StrEnum):
@@ -52,7 +57,8 @@ def noise_scale(privacy: Privacy, epsilon: float, gamma: float, calibration: Cal
         scale = _smallest_scale(privacy, epsilon, gamma, link)
     if not privacy_loss(scale, gamma, privacy, link) <= epsilon:
         raise PrivacyError(
-            f"noise of scale {scale:g} with gamma={gamma:g} does not keep epsilon={epsilon:g}; nothing was released"
+            f"noise of scale {scale:g} with {option('gamma', f'{gamma:g}')} does not keep epsilon={epsilon:g}; nothing "
+            "was released"
         )
     return scale
 
@@ -65,7 +71,7 @@ def privacy_loss(scale: float, gamma: float, privacy: Privacy, link: Link) -> fl
     """
     require_protectable(privacy)
     logarithm = privacy.unit is Unit.COMPARISON
-    if link == LOGISTIC:
+    if link is LOGISTIC:
         share, worst = _worst_share(scale, gamma, logarithm), 1.0
         added = 2 * share / scale + _determinant(share * (1 - share), gamma, logarithm)
     else:
@@ -103,8 +109,10 @@ def smallest_gamma(privacy: Privacy, epsilon: float, calibration: Calibration, l
     """The smallest γ that is accepted, rounded up to four digits."""
     if calibration is Calibration.PUBLISHED:
         factor = 4 if privacy.unit is Unit.COMPARISON else 8 * privacy.limit
-        return _round_up(factor * link.kappa2 / epsilon * SAFETY)
-    return _round_up(_limit_gamma(privacy, epsilon, link) * NEAREST)
+        least = factor * link.kappa2 / epsilon * SAFETY
+    else:
+        least = _limit_gamma(privacy, epsilon, link) * NEAREST
+    return max(_round_up(least), SMALLEST_GAMMA)
 
 
 def _limit_gamma(privacy: Privacy, epsilon: float, link: Link) -> float:
@@ -126,7 +134,8 @@ def default_gamma(
     `per_item` must be public: declared by the user, or the number of votes where all neighbours share it.
     """
     if not (math.isfinite(per_item) and per_item > 0):
-        raise PrivacyError(f"the expected comparisons per item must be a finite number > 0, got {per_item}")
+        given = either(f"per_item={per_item}", f"--comparisons-per-item {per_item}")
+        raise PrivacyError(f"the expected comparisons per item must be a finite number > 0, got {given}")
     ridge = GAMMA_FACTOR[calibration] * math.sqrt(per_item * math.log(n_items))
     if calibration is Calibration.TIGHT:
         ridge += _ridge_for_noise(privacy, epsilon, link, per_item)
@@ -149,21 +158,26 @@ def require_protectable(privacy: Privacy) -> None:
     """Refuse the promises this mechanism is not for."""
     if privacy.neighbours is Neighbours.OUTCOME:
         raise PrivacyError(
-            "the perturbed MLE is for designs that are not public, got neighbours=outcome: with a public design "
-            "method=bradley-terry from a noisy tally needs less noise; use that, or neighbours=replace"
+            f"the perturbed MLE is for designs that are not public, got {option('neighbours', 'outcome')}: with a "
+            f"public design {option('method', 'bradley-terry')} from a noisy tally needs less noise; use that, or "
+            f"{option('neighbours', 'replace')}"
         )
 
 
 def _require_gamma(privacy: Privacy, epsilon: float, gamma: float, calibration: Calibration, link: Link) -> None:
     if not (math.isfinite(gamma) and gamma > 0):
-        raise PrivacyError(f"gamma must be a finite number > 0, got gamma={gamma}")
+        raise PrivacyError(f"gamma must be a finite number > 0, got {option('gamma', gamma)}")
+    if gamma > LARGEST_GAMMA:
+        raise PrivacyError(
+            f"{option('gamma', f'{gamma:g}')} would leave nothing of the votes; choose one up to {LARGEST_GAMMA:g}"
+        )
     least = smallest_gamma(privacy, epsilon, calibration, link)
     if gamma < least:
         free = 4 * privacy.limit * link.kappa1 / epsilon
         raise PrivacyError(
-            f"gamma={gamma:g} is too small for the {calibration} calibration at epsilon={epsilon:g}: the smallest "
-            f"gamma that works is {least:g}, and from about {free:.3g} on more gamma saves no noise; "
-            "choose a larger gamma or epsilon"
+            f"{option('gamma', f'{gamma:g}')} is too small for the {calibration} calibration at epsilon={epsilon:g}: "
+            f"the smallest gamma that works is {least:g}, and from about {free:.3g} on more gamma saves no noise; "
+            f"choose a larger {option('gamma')} or {option('epsilon')}"
         )
 
 

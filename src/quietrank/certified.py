@@ -2,6 +2,7 @@
 
 Confidential: the minimiser has not been sealed yet (`perturbed.py` does that). An error whose probability depends on
 the votes would be a leak, so where float64 is not enough decimal arithmetic goes on, with as many digits as it takes.
+docs/proofs/perturbed-mle.md says why that comes to an end for every γ that is accepted.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from quietrank.errors import SolverError
+from quietrank.estimators.certificate import both_slopes
 from quietrank.estimators.links import Link
 from quietrank.estimators.pairs import Pairs
 from quietrank.estimators.problem import Problem
-from quietrank.estimators.solver import solve_certified
+from quietrank.estimators.solver import Solution, solve_nearly
 from quietrank.tally import PairTally
 
 LARGEST_TALLY = 2**53
@@ -73,20 +74,26 @@ def minimise(objective: Objective, tolerance: float) -> Sequence[float | Decimal
     float64 is enough for ordinary sizes. Where it is not, or the solver refuses for whatever reason, decimal
     arithmetic goes on from where it stopped, with as many digits as the votes ask for.
     """
-    problem, lost = objective.in_float64()
-    start: list[Decimal] = [ZERO] * len(objective.draw)
     try:
+        problem, lost = objective.in_float64()
         with np.errstate(all="ignore"):
-            found = solve_certified(problem, tolerance - lost)
-    except (SolverError, ArithmeticError, ValueError, RuntimeError):  # LinAlgError is a ValueError
-        return minimise_exactly(objective, tolerance, start)
-    if found.theta_low is None and found.gradient_norm + lost <= tolerance:
-        return [float(x) for x in found.theta]
-    low = np.zeros_like(found.theta) if found.theta_low is None else found.theta_low
-    if np.isfinite(found.theta).all() and np.isfinite(low).all():
-        with _digits(60):
-            start = [Decimal(a) + Decimal(b) for a, b in zip(found.theta.tolist(), low.tolist(), strict=True)]
+            nearest = solve_nearly(problem, tolerance - lost)
+        if nearest.converged and nearest.theta_low is None and nearest.gradient_norm + lost <= tolerance:
+            return [float(x) for x in nearest.theta]
+        start = _as_decimals(nearest)
+    except Exception:  # noqa: BLE001
+        # Whatever it is, it may depend on the votes; and what follows does without the solver.
+        start = [ZERO] * len(objective.draw)
     return minimise_exactly(objective, tolerance, start)
+
+
+def _as_decimals(nearest: Solution) -> list[Decimal]:
+    """The point that the solver came to, exactly; zeros where it is none."""
+    low = np.zeros_like(nearest.theta) if nearest.theta_low is None else nearest.theta_low
+    if not (np.isfinite(nearest.theta).all() and np.isfinite(low).all()):
+        return [ZERO] * len(low)
+    with _digits(60):
+        return [Decimal(a) + Decimal(b) for a, b in zip(nearest.theta.tolist(), low.tolist(), strict=True)]
 
 
 # ---- the same in decimal arithmetic, slow and unstoppable ------------------------------------------------------
@@ -107,7 +114,10 @@ def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal
     digits, theta = 60, start
     while True:
         with _digits(digits):
-            theta, certified = _newton(objective, Decimal(tolerance), [+x for x in theta])
+            try:
+                theta, certified = _newton(objective, Decimal(tolerance), [+x for x in theta])
+            except ArithmeticError:  # no signal of the arithmetic may end a release: try again with more digits
+                certified = False
         if certified:
             return theta
         digits *= 2
@@ -115,7 +125,7 @@ def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal
 
 def _newton(objective: Objective, tolerance: Decimal, theta: list[Decimal]) -> tuple[list[Decimal], bool]:
     """Newton steps until ‖∇f‖₂ is certainly at most τ; False if these digits cannot tell or do not get there."""
-    for _ in range(100):
+    for _ in range(1000):
         gradient, slack = exact_gradient(objective, theta)
         if _norm([abs(a) + b for a, b in zip(gradient, slack, strict=True)]) <= tolerance:
             return theta, True
@@ -130,7 +140,7 @@ def exact_gradient(objective: Objective, theta: list[Decimal]) -> tuple[list[Dec
 
     With u = 10^(1−precision): x = θ_i − θ_j is right to u|x|, which moves ψ by at most κ2·u|x|, and the link
     evaluates ψ(x) to a factor 1 ± (2|x| + 100)u (Link.grad_decimal). A sum of m terms loses mu·Σ|terms|; two more
-    u are for products. 10^-1000 covers what underflows.
+    u are for products. 10^-280 covers what underflows: ψ below 10^-300, of at most 2^53 votes.
     """
     pairs, kappa2, link = objective.pairs, Decimal(objective.link.kappa2), objective.link
     gamma, grid = Decimal(objective.gamma), Decimal(objective.grid)
@@ -140,7 +150,8 @@ def exact_gradient(objective: Objective, theta: list[Decimal]) -> tuple[list[Dec
     columns = (pairs.i, pairs.j, pairs.wins_i, pairs.wins_j)
     for i, j, a, b in zip(*(column.tolist() for column in columns), strict=True):
         x = theta[i] - theta[j]
-        lost, won = Decimal(a) * link.grad_decimal(x), Decimal(b) * link.grad_decimal(-x)
+        ahead, behind = both_slopes(link, x)
+        lost, won = Decimal(a) * ahead, Decimal(b) * behind
         slip = Decimal(a + b) * kappa2 * abs(x) + (2 * abs(x) + 104) * (won + lost)
         for item, push in ((i, won - lost), (j, lost - won)):
             total[item] += push
@@ -148,52 +159,74 @@ def exact_gradient(objective: Objective, theta: list[Decimal]) -> tuple[list[Dec
             error[item] += slip
             terms[item] += 1
     u = Decimal(10).scaleb(-getcontext().prec)
-    slack = [2 * u * (e + (m + 4) * s) + Decimal("1e-1000") for e, m, s in zip(error, terms, size, strict=True)]
+    slack = [2 * u * (e + (m + 4) * s) + Decimal("1e-280") for e, m, s in zip(error, terms, size, strict=True)]
     return total, slack
 
 
 def _newton_direction(objective: Objective, theta: list[Decimal], gradient: list[Decimal]) -> list[Decimal]:
-    """−H⁻¹∇f, factorised in decimal, where no condition number is too large.
+    """−H⁻¹∇f for an H that is right to some twelve digits in every direction, however ill-conditioned it is.
 
-    The curvatures are from float64: each right to some digits, which keeps H right to as many in every direction.
+    H = γI + the Laplacian of weights h ≥ 0 is eliminated without a subtraction, after Grassmann, Taksar and Heyman
+    (1985): taking out item k, with d = c_k + Σ_r h_kr, adds h_kr·h_ks/d to the weight of r and s, and c_k·h_kr/d to
+    c_r, c being γ at first. So every weight and every c is right to some digits in float64, none is negative, and
+    every pivot d is at least γ. Only d itself and the right side are computed in decimal.
     """
+    order, rows = _eliminated(*_weights(objective, theta), objective.gamma)
+    right = [-g for g in gradient]
+    pivots = []
+    for k, (own, row) in zip(order, rows, strict=True):
+        pivots.append(sum(row.values(), own))
+        for r, weight in row.items():
+            right[r] += weight / pivots[-1] * right[k]
+    for k, (_, row), pivot in zip(reversed(order), reversed(rows), reversed(pivots), strict=True):
+        right[k] = (right[k] + sum((weight * right[r] for r, weight in row.items()), ZERO)) / pivot
+    return right
+
+
+def _weights(objective: Objective, theta: list[Decimal]) -> tuple[list[dict[int, float]], list[int]]:
+    """The weights h of each item's pairs, in float64, and the items from the fewest pairs to the most."""
     pairs, link = objective.pairs, objective.link
-    x = np.array([float(theta[i] - theta[j]) for i, j in zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)])
+    ends = list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
+    x = np.array([float(theta[i] - theta[j]) for i, j in ends])
     with np.errstate(all="ignore"):
         weight = np.nan_to_num(pairs.wins_i * link.curvature(x) + pairs.wins_j * link.curvature(-x))
-    diagonal = [Decimal(objective.gamma)] * len(theta)
-    upper: list[dict[int, Decimal]] = [{} for _ in theta]
-    for i, j, h in zip(pairs.i.tolist(), pairs.j.tolist(), weight.tolist(), strict=True):
-        diagonal[i] += Decimal(h)
-        diagonal[j] += Decimal(h)
-        if h:
-            upper[i][j] = -Decimal(h)
-    return _eliminate(diagonal, upper, [-g for g in gradient])
+    weight = np.clip(weight, 0.0, link.kappa2 * pairs.counts)
+    near: list[dict[int, float]] = [{} for _ in theta]
+    for (i, j), h in zip(ends, weight.tolist(), strict=True):
+        if h > 0:
+            near[i][j] = near[j][i] = h
+    return near, sorted(range(len(near)), key=lambda k: len(near[k]))
 
 
-def _eliminate(diagonal: list[Decimal], upper: list[dict[int, Decimal]], right: list[Decimal]) -> list[Decimal]:
-    """Solve a symmetric positive definite system, given as diagonal and upper[row] = {column > row: entry}."""
-    for k, row in enumerate(upper):
-        for r, entry in row.items():
-            factor = entry / diagonal[k]
-            right[r] -= factor * right[k]
-            diagonal[r] -= factor * entry
-            for c, other in row.items():
-                if c > r:
-                    upper[r][c] = upper[r].get(c, ZERO) - factor * other
-    for k in reversed(range(len(right))):
-        known = sum((entry * right[c] for c, entry in upper[k].items()), ZERO)
-        right[k] = (right[k] - known) / diagonal[k]
-    return right
+def _eliminated(
+    near: list[dict[int, float]], order: list[int], gamma: float
+) -> tuple[list[int], list[tuple[Decimal, dict[int, Decimal]]]]:
+    """For each item in the order: its c and its weights to the items after it, when those before it are gone."""
+    own, rows = [gamma] * len(near), []
+    for k in order:
+        row = near[k]
+        pivot = own[k] + sum(row.values())
+        rows.append((Decimal(own[k]), {r: Decimal(h) for r, h in row.items()}))
+        for r, h in row.items():
+            share, others = h / pivot, near[r]
+            own[r] += own[k] * share
+            del others[k]
+            for s, other in row.items():
+                if s != r:
+                    others[s] = others.get(s, 0.0) + share * other
+    return order, rows
 
 
 def _line_search(
     objective: Objective, theta: list[Decimal], gradient: list[Decimal], direction: list[Decimal]
 ) -> list[Decimal]:
-    """Go where the slope along the direction, which only increases, has lost a tenth and not turned uphill by more."""
-    slope = abs(_dot(gradient, direction))
-    length, low = Decimal(1), ZERO
-    high: Decimal | None = None
+    """Go where the slope along the direction, which only increases, has lost a tenth and not turned uphill by more.
+
+    Far out a vote's pull falls like e^−x, so a step can be too long by a factor of 10^12: lengths are halved on the
+    scale of their logarithms, down from 1 to log(1 + r)/r, which moves no pair by more than a few units.
+    """
+    slope, reach = abs(_dot(gradient, direction)), _reach(objective, direction)
+    length, low, high = Decimal(1), (1 + reach).ln() / reach if reach > 1 else ZERO, ZERO
     ahead = theta
     for _ in range(200):
         ahead = [x + length * p for x, p in zip(theta, direction, strict=True)]
@@ -201,8 +234,17 @@ def _line_search(
         if -slope * 9 <= here * 10 <= slope:
             break
         low, high = (low, length) if here > 0 else (length, high)
-        length = 2 * length if high is None else (low + high) / 2
+        if low >= high:  # the first guess of `low` was too long, or no step has been too long yet
+            low, length = (low, 2 * length) if here < 0 else (ZERO, length / 2)
+        else:
+            length = (low * high).sqrt() if high > 4 * low > 0 else (low + high) / 2
     return ahead
+
+
+def _reach(objective: Objective, direction: list[Decimal]) -> Decimal:
+    """The most by which a full step changes the difference of a pair."""
+    ends = zip(objective.pairs.i.tolist(), objective.pairs.j.tolist(), strict=True)
+    return max((abs(direction[i] - direction[j]) for i, j in ends), default=ZERO)
 
 
 def _dot(a: list[Decimal], b: list[Decimal]) -> Decimal:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -21,8 +21,8 @@ from quietrank import noise
 from quietrank.accounting import Charge, Cost, Ledger, as_written
 from quietrank.calibration import Calibration, default_gamma, noise_scale, privacy_loss, require_protectable
 from quietrank.certified import Objective, minimise
-from quietrank.errors import PrivacyError
-from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link, check_link, get_link
+from quietrank.errors import PrivacyError, option
+from quietrank.estimators.links import LOGISTIC, Link, check_decimals, get_link, is_built_in
 from quietrank.estimators.pairs import FloatArray
 from quietrank.items import Items
 from quietrank.privacy import Privacy
@@ -41,6 +41,9 @@ disappears in it; and the tolerance that follows is within reach of float64 for 
 
 LARGEST_VALUE = 2**62
 """Lattice values saturate here before the sealing noise; that brings no two values further apart."""
+
+FAR = 400
+"""10^-FAR is less than half of any lattice step (2^-910 at least), and 10^FAR more than LARGEST_VALUE of any."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,19 @@ class PerturbedScores:
     """whether unusable rows were to be skipped; not whether there were any"""
     ledger_entry: str | None = None
     """the id of the ledger's entry that paid for it"""
+    per_item: float | None = None
+    """comparisons per item, where the number of votes is public"""
 
     @property
     def scores(self) -> FloatArray:
         """θ, centred."""
         theta = self.values * float(self.plan.step)
         return np.asarray(theta - theta.mean(), dtype=np.float64)
+
+    @property
+    def noise_sd(self) -> float:
+        """The standard deviation of the noise on a score, as far as public values tell."""
+        return score_noise(self.plan, len(self.items), self.per_item)
 
 
 def perturbed_mle(
@@ -114,7 +124,8 @@ def perturbed_mle(
     entry = None
     if ledger is not None:
         entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
-    return _drawn(tally, privacy, plan, entry, rows_skipped)
+    per_item = _public_per_item(tally, privacy, releases_per_unit)
+    return replace(_drawn(tally, privacy, plan, entry, rows_skipped), per_item=per_item)
 
 
 def perturbed_mle_of_groups(
@@ -145,7 +156,7 @@ def perturbed_mle_of_groups(
 def _as_kept(tallies: Sequence[PairTally], privacy: Privacy) -> Privacy:
     """The promise that this mechanism keeps: δ = 0, nothing clipped; and the votes must have been bounded for it."""
     kept = privacy.changed(delta=0.0, clip=None)
-    if any(tally.bounded not in (None, Bounded.by(kept, None)) for tally in tallies):
+    if any(tally.bounded != Bounded.by(kept, None) for tally in tallies):
         raise AssertionError("these votes were not bounded in the way this promise needs")
     return kept
 
@@ -180,17 +191,23 @@ def _chosen_gamma(
     """γ as given, or from the comparisons per item as declared, or from the number of votes where it is public."""
     if gamma is not None:
         return gamma
-    if per_item is None and privacy.votes_are_public and releases_per_unit == 1:
-        per_item = 2 * tally.rows / len(tally.items)
+    if per_item is None:
+        per_item = _public_per_item(tally, privacy, releases_per_unit)
     if per_item is None:
         raise PrivacyError(
-            f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}"
-            f"{' in one group' * (releases_per_unit - 1)}, so no default gamma can be computed from it; declare "
-            "--gamma, or --comparisons-per-item as it was expected before the votes came in (2 × votes / items)"
+            f"the number of votes is not public for {option('unit', privacy.unit)} with "
+            f"{option('neighbours', privacy.neighbours)}{' in one group' * (releases_per_unit - 1)}, so no default "
+            f"gamma can be computed from it; declare {option('gamma')}, or {option('comparisons_per_item')} as it was "
+            "expected before the votes came in (2 × votes / items)"
         )
     epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
     chosen = parse(Calibration, "calibration", calibration)
     return default_gamma(privacy, epsilon, chosen, usable(link), len(tally.items), per_item)
+
+
+def _public_per_item(tally: PairTally, privacy: Privacy, releases_per_unit: int) -> float | None:
+    """Comparisons per item, where all neighbours have the same number of votes; in one group none ever have."""
+    return 2 * tally.rows / len(tally.items) if privacy.votes_are_public and releases_per_unit == 1 else None
 
 
 def make_plan(
@@ -225,9 +242,8 @@ def make_plan(
 def usable(link: str | Link) -> Link:
     """A link this mechanism can work with: its constants not refuted, its gradient known to any precision."""
     found = get_link(link)
-    if found not in (LOGISTIC, HYPERBOLIC_SECANT):
-        check_link(found)
-        found.grad_decimal(Decimal(0))  # raises, with the remedy, when it is missing
+    if not is_built_in(found):
+        check_decimals(found)
     return found
 
 
@@ -260,27 +276,58 @@ def seal_sensitivity(n: int, beta: float, step: Fraction) -> int:
     return math.ceil(2 * Fraction(beta) / step) + n
 
 
+def score_noise(plan: Plan, n: int, per_item: float | None) -> float:
+    """The standard deviation of the noise on a centred score.
+
+    w has the variance 2λ² and moves the minimiser by −(H + γI)⁻¹w, H the curvature of the votes. Where nothing about
+    them is public it may be 0, and √2·λ/γ is an upper limit. With d = `per_item` comparisons of every item, evenly
+    over the others, H = d·h·n/(n − 1) on all that sums to zero, h = −(log F)'' at the differences between scores, for
+    which those of the noise itself are taken, √2 standard deviations: the largest solution, found from above. The
+    sealing noise comes on top.
+    """
+    size = math.sqrt(2 * (1 - 1 / n)) * plan.lambda_
+    sd = size / plan.gamma
+    if per_item is not None:
+        for _ in range(200):
+            (h,) = plan.link.curvature(np.array([math.sqrt(2) * sd])).tolist()
+            sd = size / (plan.gamma + per_item * h * n / (n - 1))
+    return math.hypot(sd, math.sqrt(2 * (1 - 1 / n)) * plan.seal_scale * float(plan.step))
+
+
 def _power_of_two_below(value: float) -> float:
     if not value > 2.0**-900:
-        raise PrivacyError("gamma is too large, or epsilon too small, to be of use; choose gamma of the order 1 to 1e6")
+        raise PrivacyError(
+            f"gamma is too large, or epsilon too small, to be of use; choose {option('gamma')} of the order 1 to 1e6"
+        )
     return 2.0 ** math.floor(math.log2(value))
 
 
 def _check(plan: Plan, privacy: Privacy, releases_per_unit: int) -> None:
     """Recompute what each part costs, by the loss of the calibration and by OpenDP's own privacy map."""
+    given = option("epsilon", privacy.epsilon)
     main = privacy_loss(plan.lambda_, plan.gamma, privacy, plan.link)
     seal = noise.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     if not (main <= plan.epsilon_main and seal <= plan.epsilon_seal):
-        raise PrivacyError(f"epsilon={privacy.epsilon} would not be kept; nothing was released")
+        raise PrivacyError(f"{given} would not be kept; nothing was released")
     if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(
         as_written(privacy.epsilon)
     ):
-        raise PrivacyError(f"the parts of epsilon={privacy.epsilon} exceed it; nothing was released")
+        raise PrivacyError(f"the parts of {given} exceed it; nothing was released")
     if not plan.lambda_ / plan.grid <= noise.LARGEST_SCALE:
-        raise PrivacyError(f"epsilon={privacy.epsilon} is too small for noise of any use; choose a larger epsilon")
+        raise PrivacyError(f"{given} is too small for noise of any use; choose a larger {option('epsilon')}")
+    if not plan.lambda_ / plan.grid > 0:
+        raise PrivacyError(f"{given} is too large for noise of any use; choose a smaller {option('epsilon')}")
 
 
 def to_lattice(theta: Iterable[float | Decimal], step: Fraction) -> NDArray[np.int64]:
     """Each entry rounded to the nearest whole multiple of the step, exactly; saturating far beyond any real score."""
-    steps = (round(Fraction(x) / step) for x in theta)
-    return np.array([max(-LARGEST_VALUE, min(LARGEST_VALUE, k)) for k in steps], dtype=np.int64)
+    return np.array([_nearest_step(Decimal(x), step) for x in theta], dtype=np.int64)
+
+
+def _nearest_step(x: Decimal, step: Fraction) -> int:
+    """A decimal as small as 10^-(10^12) is no fraction that fits into a memory, and rounds to 0 all the same."""
+    if x.adjusted() < -FAR:
+        return 0
+    if x.adjusted() > FAR:
+        return LARGEST_VALUE if x > 0 else -LARGEST_VALUE
+    return max(-LARGEST_VALUE, min(LARGEST_VALUE, round(Fraction(x) / step)))

@@ -311,6 +311,8 @@ def _release_perturbed(found: PerturbedScores) -> Release:
         "epsilon_seal": plan.epsilon_seal,
         "seal_scale": plan.seal_scale * float(plan.step),
         "step": float(plan.step),
+        "score_noise_sd": found.noise_sd,
+        "score_noise_for": "items never compared" if found.per_item is None else "items compared equally often",
     }
     made = assumptions(found.items, found.privacy, Method.BRADLEY_TERRY, found.rows_skipped, actual_pairs=True)
     scored = Estimate(Method.BRADLEY_TERRY, found.scores, None, None, made, plan.gamma)

@@ -10,18 +10,23 @@ import numpy as np
 import pytest
 
 from quietrank.errors import SolverError
+from quietrank.estimators.fit import fit_arrays
 from quietrank.estimators.links import (
     HYPERBOLIC_SECANT,
     LOGISTIC,
     TINY,
     CustomLink,
+    HyperbolicSecant,
     Link,
+    Logistic,
     U,
     check_link,
     get_link,
     pi_decimal,
 )
 from quietrank.estimators.pairs import FloatArray
+from quietrank.perturbed import make_plan
+from quietrank.privacy import Privacy
 
 BOTH = pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT], ids=lambda link: link.name)
 GRID = np.linspace(-12, 12, 4801)
@@ -128,6 +133,35 @@ def test_own_link_with_true_constants_passes() -> None:
     """A user's correct link is accepted as it is."""
     link = _scaled(0.8)
     assert get_link(link) is link
+
+
+@pytest.mark.parametrize("name", ["logistic", "hyperbolic-secant", " Logistic "])
+def test_own_link_may_not_take_a_built_in_name(name: str) -> None:
+    """A release names its link: under a built-in name that must be the built-in link, wherever links are accepted."""
+    own = replace(_scaled(0.8), name=name)
+    uses = (get_link, check_link, lambda link: fit_arrays([0, 1], [1, 0], 2, ridge=1.0, link=link))
+    for accept in (*uses, lambda link: make_plan(3, Privacy(1.0, "comparison"), 10.0, link=link)):
+        with pytest.raises(SolverError, match=r"this is the name of a built-in link.*; choose another name"):
+            accept(own)
+
+
+def test_a_changed_or_derived_built_in_link_is_not_built_in() -> None:
+    """Other constants, or other functions behind the same name; an equal copy is the link itself."""
+
+    class Derived(Logistic):
+        def grad(self, x: FloatArray) -> FloatArray:
+            return 0 * x
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = Logistic.__hash__
+
+    for other in (Logistic(kappa1=0.1), Logistic(kappa2=0.1), Derived(), HyperbolicSecant(kappa1=0.5)):
+        with pytest.raises(SolverError, match="name of a built-in link"):
+            get_link(other)
+    assert get_link(Logistic()) is LOGISTIC
+    assert get_link(HyperbolicSecant()) is HYPERBOLIC_SECANT
 
 
 def _squared(x: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,7 @@ from quietrank.ledger.composition import (
     units_apart,
 )
 from quietrank.privacy import Neighbours, Privacy, Unit
+from quietrank.sensitivity import Statistic, sensitivity
 
 BUDGETS = [(0.1, 1e-5), (1.0, 1e-6), (4.0, 1e-6), (8.0, 1e-9), (30.0, 1e-3)]
 
@@ -304,6 +306,17 @@ def test_every_conversion_is_allowed_or_refused_as_designed() -> None:
                 units_apart(release(*theirs), *ours)
             refused += 1
     assert refused == 7 * 6 - 6 - len(allowed)
+
+
+def test_a_vote_of_the_file_costs_no_more_where_votes_are_kept() -> None:
+    """At most L votes kept per person: 1 and 2 in a ledger for votes, as without a limit, because the noise is that
+    for a kept vote replaced; the page with the proof says the same."""
+    kept, free = release(COMPARISON, ADD_REMOVE, 3), release(COMPARISON, ADD_REMOVE, None)
+    for neighbours, k in ((ADD_REMOVE, 1), (REPLACE, 2)):
+        assert units_apart(kept, COMPARISON, neighbours) == units_apart(free, COMPARISON, neighbours) == k
+    assert sensitivity(kept, Statistic.NET_WINS).l1 == 2 * sensitivity(free, Statistic.NET_WINS).l1
+    page = " ".join((Path(__file__).parents[2] / "docs/proofs/composition.md").read_text(encoding="utf-8").split())
+    assert "k = 1 in an `add-remove` ledger and k = 2 in a `replace` one" in page
 
 
 @given(st.floats(1e-3, 4), st.floats(1e-12, 1e-2), st.integers(1, 50))

@@ -75,7 +75,7 @@ def decimal_gradient(
         columns = (pairs.i, pairs.j, pairs.wins_i, pairs.wins_j)
         for i, j, a, b in zip(*(column.tolist() for column in columns), strict=True):
             x = theta[i] - theta[j]
-            ahead, behind = _both_slopes(link, x)
+            ahead, behind = both_slopes(link, x)
             lost, won = Decimal(a) * ahead, Decimal(b) * behind
             total[i] += won - lost
             total[j] -= won - lost
@@ -87,7 +87,7 @@ def decimal_gradient(
         return np.array([float(g) for g in total]), math.nextafter(float(norm), math.inf) * (1 + 1e-12) + UNDERFLOW
 
 
-def _both_slopes(link: Link, x: Decimal) -> tuple[Decimal, Decimal]:
+def both_slopes(link: Link, x: Decimal) -> tuple[Decimal, Decimal]:
     """ψ(x) and ψ(−x); for the logistic link, where they sum to 1, with one exponential."""
     if link is not LOGISTIC:
         return link.grad_decimal(x), link.grad_decimal(-x)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, getcontext, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, getcontext, localcontext
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from quietrank.errors import SolverError
+from quietrank.errors import SolverError, either, option
 from quietrank.estimators.pairs import FloatArray
 
 U = 2.0**-53  # unit roundoff of float64
@@ -178,8 +178,8 @@ class CustomLink:
     def grad_decimal(self, x: Decimal) -> Decimal:
         if self.exact is None:
             raise SolverError(
-                f"link {self.name!r} has no extended-precision derivative; give CustomLink(exact=...) or use "
-                "the logistic or hyperbolic-secant link"
+                f"link {self.name!r} has no extended-precision derivative; give CustomLink(exact=...), or use "
+                f"{option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
             )
         return self.exact(x)
 
@@ -189,17 +189,25 @@ HYPERBOLIC_SECANT = HyperbolicSecant()
 _BY_NAME: dict[str, Link] = {link.name: link for link in (LOGISTIC, HYPERBOLIC_SECANT)}
 
 
+def is_built_in(link: Link) -> bool:
+    """Whether it is one of the links of this module, whose constants are proven."""
+    return any(link is one for one in _BY_NAME.values())
+
+
 def get_link(link: str | Link) -> Link:
     """The link of that name; a user's own link is checked first."""
     if not isinstance(link, str):
-        return link if isinstance(link, Logistic | HyperbolicSecant) else check_link(link)
+        return check_link(link)
     if link == "probit":
         raise SolverError(
-            "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; "
-            f"use one of {sorted(_BY_NAME)}"
+            "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; use "
+            f"{option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
         )
     if link not in _BY_NAME:
-        raise SolverError(f"unknown link {link!r}; use one of {sorted(_BY_NAME)} or an object with the Link methods")
+        raise SolverError(
+            f"unknown link {link!r}; use {option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
+            f"{either(', or an object with the methods of Link', '')}"
+        )
     return _BY_NAME[link]
 
 
@@ -208,7 +216,13 @@ def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
 
     Checked: symmetry, F strictly increasing, derivatives agreeing with differences of −log F,
     0 < −(log F)'' ≤ κ2, and F'/(F(1−F)) = ψ(x) + ψ(−x) ≤ κ1 (because F' = ψ(x)F(x) = ψ(−x)F(−x)).
+    The built-in links are proven; their names say so in every release, so no other link may have them.
     """
+    for one in _BY_NAME.values():
+        if type(link) is type(one) and link == one:
+            return one
+    taken = str(link.name).strip().casefold() in _BY_NAME
+    _refute(link, taken, "this is the name of a built-in link, and the link is not that one", "choose another name")
     x = np.linspace(-reach, reach, points)
     F, psi, curve, nll = link.cdf(x), link.grad(x), link.curvature(x), link.nll(x)
     for name, values in (("cdf", F), ("grad", psi), ("curvature", curve), ("nll", nll)):
@@ -234,9 +248,33 @@ def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
     return link
 
 
-def _refute(link: Link, wrong: bool | np.bool_, reason: str) -> None:
+def check_decimals(link: Link) -> None:
+    """Try to refute ψ in decimal arithmetic: it must be there, settle as digits grow, and be the ψ of float64.
+
+    Its differences over 10^-25 must be those of −(log F)'': a ψ computed in float64 has none.
+    """
+    for text in ("0", "1e-30", "0.3", "-2", "7", "-29", "400", "-400", "1e6", "-1e6", "1e13"):
+        x, step = Decimal(text), Decimal("1e-25")
+        rough, fine, beside = (_slope_with(link, *at) for at in ((x, 60), (x, 120), (x + step, 120)))
+        settled = fine >= 0 and abs(rough - fine) <= (2 * abs(x) + 100) * Decimal("1e-59") * fine + Decimal(TINY)
+        _refute(link, not settled, f"grad_decimal is not right to 60 digits at x = {text}")
+        if abs(x) < 30:
+            slope, curvature = (float(f(np.array([float(x)]))[0]) for f in (link.grad, link.curvature))
+            agree = math.isclose(fine, slope, rel_tol=1e-6)
+            agree &= math.isclose((fine - beside) / step, curvature, rel_tol=1e-4)
+            _refute(link, not agree, f"grad_decimal is not grad with more digits at x = {text}")
+
+
+def _slope_with(link: Link, x: Decimal, digits: int) -> Decimal:
+    with localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+        return link.grad_decimal(x)
+
+
+def _refute(
+    link: Link, wrong: bool | np.bool_, reason: str, remedy: str = "correct the link or its declared constants"
+) -> None:
     if wrong:
-        raise SolverError(f"link {link.name!r} is refused: {reason}; correct the link or its declared constants")
+        raise SolverError(f"link {link.name!r} is refused: {reason}; {remedy}")
 
 
 def _mismatch(f: FloatArray, derivative: FloatArray, x: FloatArray) -> float:

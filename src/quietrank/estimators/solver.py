@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,6 +82,15 @@ def solve_certified(problem: Problem, tolerance: float) -> Solution:
     and R = max|θ| ≤ ‖∇f(0)‖/γ; Newton's linear systems, in float64, are good enough for it while D/γ < 1e12.
     A caller with public bounds of D and of |c| can so choose a tolerance that is met whatever the votes.
     """
+    nearest = solve_nearly(problem, tolerance)
+    if not nearest.converged:
+        norm = nearest.gradient_norm
+        raise SolverError(f"tolerance {tolerance:g} is below what two float64 per score can hold: reached {norm:.2g}")
+    return nearest
+
+
+def solve_nearly(problem: Problem, tolerance: float) -> Solution:
+    """The same, or the point that came nearest, with `converged` false."""
     if not problem.ridge > 0:
         raise SolverError("a gradient certified for every data set needs a ridge > 0")
     if not tolerance > 0:
@@ -91,9 +100,7 @@ def solve_certified(problem: Problem, tolerance: float) -> Solution:
     theta = newton.theta + problem.shift
     if not (norm := certified_gradient_norm(problem, theta)) <= tolerance:
         norm = newton.refine(tolerance)
-    if not norm <= tolerance:
-        raise SolverError(f"tolerance {tolerance:g} is below what two float64 per score can hold: reached {norm:.2g}")
-    return newton.solution(norm / problem.ridge, norm, keep_low=True)
+    return replace(newton.solution(norm / problem.ridge, norm, keep_low=True), converged=norm <= tolerance)
 
 
 def require_minimiser(problem: Problem) -> None:
@@ -185,7 +192,7 @@ class _Newton:
     def run(self, goal: Callable[[], float], scale: FloatArray | float = 1.0) -> None:
         """Step until ‖scale·gradient‖ ≤ goal, or to where rounding hides all progress."""
         noise = U * euclidean(scale * self.problem.link.kappa1 * self.hessian.exposure)
-        first = norm = euclidean(scale * self.gradient)
+        first = norm = best = euclidean(scale * self.gradient)
         stalled = 0
         for _ in range(MAX_NEWTON):
             target = max(goal(), noise / 4)
@@ -194,8 +201,10 @@ class _Newton:
             # solve no better than this step can use: superlinear, but not below the target
             forcing = max(min(0.1, math.sqrt(norm / first)), 0.3 * target / norm)
             self.step(self.hessian.solve(-self.gradient, forcing))
-            before, norm = norm, euclidean(scale * self.gradient)
-            stalled = stalled + 1 if norm > 0.7 * before and norm < 1e4 * noise else 0
+            norm = euclidean(scale * self.gradient)
+            # Next to the last norm, not the best, one that rounding throws to and fro gains every other time.
+            stalled = stalled + 1 if norm > 0.7 * best and norm < 1e4 * noise else 0
+            best = min(best, norm)
 
     def step(self, direction: FloatArray) -> None:
         """Line search on the slope g·p, which increases along the line because f is convex.

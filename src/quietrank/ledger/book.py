@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from quietrank.accounting import Charge
-from quietrank.errors import BudgetError, LedgerError, PrivacyError
+from quietrank.errors import BudgetError, LedgerError, PrivacyError, either, option
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
 from quietrank.ledger.file import broken, reading, writing
@@ -39,7 +39,8 @@ class BudgetLedger:
         plans = Budget.plans(checked.epsilon, checked.delta)
         kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
         if not data.strip():
-            raise LedgerError("say which votes the budget is for: a name (--data NAME)")
+            name = either('data="student survey"', "--data NAME")
+            raise LedgerError(f"say which votes the budget is for, in your words: {name}")
         terms = Terms(data, *kinds, plans, now(), secrets.token_hex(16))
         place, text = Path(path).absolute(), terms.to_text()
         state = State(0, chained(FORMAT, text), plans[0].untouched).to_text()
@@ -163,14 +164,15 @@ def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: S
     """Why a release is not covered by any of the plans, and what would be."""
     if spend.delta > 0 and plans[0][0].delta == 0:
         return PrivacyError(
-            f"this ledger allows no delta, and the release asks for delta={plain_number(charge.cost.delta)}; make it "
-            "with delta=0, or use a ledger made with --delta"
+            "this ledger allows no delta, and the release asks for "
+            f"{option('delta', plain_number(charge.cost.delta))}; make it with {option('delta', 0)}, or use a ledger "
+            f"made with {option('delta')}"
         )
     left = max(plan.reserve - spent.delta for plan, spent in plans)
     if spend.delta > left and spend.rho is None:
         return PrivacyError(
-            f"the release asks for delta={plain_number(float(spend.delta))} and has no ρ; of the ledger's delta "
-            f"{plain_number(float(left))} is left for such releases; choose a smaller delta"
+            f"the release asks for {option('delta', plain_number(float(spend.delta)))} and has no ρ; of the ledger's "
+            f"delta {plain_number(float(left))} is left for such releases; choose a smaller {option('delta')}"
         )
     gaussian, delta = spend.delta > 0 and spend.rho is not None, charge.cost.delta
     largest = max(
@@ -178,10 +180,10 @@ def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: S
     )
     requested, remaining = float(spend.epsilon), k * exact(largest)
     times = "" if k == 1 else f" ({k} × {plain_number(charge.cost.epsilon)} in the unit of the ledger)"
-    at = f" at delta={plain_number(charge.cost.delta)}" if gaussian else ""
-    advice = (
-        f"the largest epsilon that still fits is {plain_number(largest)}" if largest > 0 else "nothing more will fit"
-    )
+    at = f" at {option('delta', plain_number(charge.cost.delta))}" if gaussian else ""
+    advice = "nothing more will fit"
+    if largest > 0:
+        advice = f"the largest {option('epsilon')} that still fits is {plain_number(largest)}"
     return BudgetError(
         f"the budget does not cover this release{at}: requested ε = {plain_number(requested)}{times}, remaining "
         f"ε = {plain_number(float(remaining))}, {plain_number(float(spend.epsilon - remaining))} too much; {advice}; "

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from quietrank.accounting import SLACK, Cost, epsilon_of, lowest_point, rho_for
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.privacy import Neighbours, Privacy, Unit
 
 GRAIN = 2**80
@@ -72,24 +72,25 @@ def units_apart(release: Privacy, unit: Unit, neighbours: Neighbours) -> int:
     """k: how many neighbouring steps of the release lead from one neighbour of the ledger to the other."""
     if release.unit is unit and release.neighbours is neighbours:
         return 1
-    theirs = f"a release for unit={release.unit} with neighbours={release.neighbours}"
-    ours = f"a ledger for unit={unit} with neighbours={neighbours}"
+    theirs = f"a release for {option('unit', release.unit)} with {option('neighbours', release.neighbours)}"
+    ours = f"a ledger for {option('unit', unit)} with {option('neighbours', neighbours)}"
     if Neighbours.OUTCOME in (release.neighbours, neighbours):
         raise PrivacyError(
-            f"{theirs} cannot be paid from {ours}: with neighbours=outcome the design is public, which no other "
-            "relation allows; use the same neighbours in both"
+            f"{theirs} cannot be paid from {ours}: with {option('neighbours', 'outcome')} the design is public, which "
+            f"no other relation allows; use the same {option('neighbours')} in both"
         )
     if release.neighbours is Neighbours.REPLACE and neighbours is Neighbours.ADD_REMOVE:
         raise PrivacyError(
             f"{theirs} cannot be paid from {ours}: it promises nothing for votes that are added or removed, whose "
-            "number it may publish; make it with neighbours=add-remove"
+            f"number it may publish; make it with {option('neighbours', 'add-remove')}"
         )
     if release.unit is unit:
         return 2  # replacing is removing and adding
     if unit is Unit.COMPARISON:
         raise PrivacyError(
             f"{theirs} cannot be paid from {ours}: one vote that is replaced can change the votes of two people, and "
-            "a ledger for votes promises something even where people are unknown; use a ledger for unit=person"
+            "a ledger for votes promises something even where people are unknown; use a ledger for "
+            f"{option('unit', 'person')}"
         )
     return _votes_per_person(release, theirs, ours) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
 
@@ -99,13 +100,13 @@ def _votes_per_person(release: Privacy, theirs: str, ours: str) -> int:
     if release.neighbours is not Neighbours.ADD_REMOVE:
         raise PrivacyError(
             f"{theirs} cannot be paid from {ours}: two people may have different numbers of votes, so no number of "
-            "replaced votes leads from one to the other; make it with unit=person, or with neighbours=add-remove and "
-            "max_per_person"
+            f"replaced votes leads from one to the other; make it with {option('unit', 'person')}, or with "
+            f"{option('neighbours', 'add-remove')} and {option('max_per_person')}"
         )
     if release.max_per_person is None:
         raise PrivacyError(
-            f"{theirs} and no max_per_person cannot be paid from {ours}: nothing bounds how many votes one person "
-            "has; give max_per_person (--max-per-person), or make it with unit=person"
+            f"{theirs} and no {option('max_per_person')} cannot be paid from {ours}: nothing bounds how many votes one "
+            f"person has; give {option('max_per_person')}, or make it with {option('unit', 'person')}"
         )
     return release.max_per_person
 

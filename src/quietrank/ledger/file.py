@@ -6,6 +6,11 @@ journal back and with it undo a debit whose release is already out. WAL would ne
 
 Each transaction opens and closes its own connection, so that a ledger may be used from several threads and after a
 fork. The file must never be opened by other means in this process: closing it would drop the locks that SQLite holds.
+
+A ledger has one name. SQLite names the journal after the name by which the file was opened, so a debit that was cut
+short under one name of a file is invisible under another, and when the journal is found at last it undoes whatever
+was paid in between. So a file with several names (hard links) is refused whenever it is opened, which is before every
+debit; symbolic links are followed first.
 """
 
 from __future__ import annotations
@@ -15,16 +20,20 @@ import errno
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from quietrank.errors import LedgerError
+from quietrank.errors import LedgerError, either
 
 APPLICATION_ID = 0x71724C31
 """marks the SQLite file as a ledger: "qrL1" """
 PATIENCE = 60.0
 """seconds to wait for other processes"""
+SECOND_NAME = 1.0
+"""seconds to wait for a second name to go away: a ledger that is being made has two for a moment"""
+MAKE_ONE = either("BudgetLedger.create", "`quietrank ledger new`")
 SCHEMA = (
     "CREATE TABLE header (terms TEXT NOT NULL, state TEXT NOT NULL, seal TEXT NOT NULL)",
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -36,9 +45,10 @@ def connection(path: Path) -> Iterator[sqlite3.Connection]:
     """An existing file, opened for reading and, where the system allows it, writing."""
     with explained(path):
         if not path.is_file():
-            raise LedgerError(f"there is no ledger {path}; make one with `quietrank ledger new`")
+            raise LedgerError(f"there is no ledger {path}; make one with {MAKE_ONE}")
         if path.stat().st_size == 0:
-            raise LedgerError(f"{path} is empty, so no ledger; give a file made by `quietrank ledger new`")
+            raise LedgerError(f"{path} is empty, so no ledger; give a file made by {MAKE_ONE}")
+        _require_one_name(path)
         address = f"file:{quote(str(path))}?mode=rw"
         db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=PATIENCE)
         try:
@@ -87,7 +97,7 @@ def require_kind(db: sqlite3.Connection, path: Path) -> None:
     ((mark,),) = db.execute("PRAGMA application_id").fetchall()
     schema = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema")}
     if mark != APPLICATION_ID or schema != set(SCHEMA):
-        raise LedgerError(f"{path} is a database, but no ledger; give a file made by `quietrank ledger new`")
+        raise LedgerError(f"{path} is a database, but no ledger; give a file made by {MAKE_ONE}")
     ((pages,),), ((size,),) = db.execute("PRAGMA page_count").fetchall(), db.execute("PRAGMA page_size").fetchall()
     if path.stat().st_size < pages * size:
         raise broken(path, "the file was cut short")
@@ -96,6 +106,18 @@ def require_kind(db: sqlite3.Connection, path: Path) -> None:
 def broken(path: Path, what: str) -> LedgerError:
     """What to say of a ledger that does not hold together."""
     return LedgerError(f"the ledger {path} is broken: {what}; restore it from a backup or count its budget as spent")
+
+
+def _require_one_name(path: Path) -> None:
+    """Refuse a file with several names: the journal of a debit is found under one of them only."""
+    deadline = time.monotonic() + SECOND_NAME
+    while (names := path.stat().st_nlink) > 1:
+        if time.monotonic() > deadline:
+            raise LedgerError(
+                f"the ledger {path} has {names} names (hard links), and a debit that is cut short under one of them "
+                f"would go unseen under the other; remove the other names: `find / -xdev -samefile {path}` lists them"
+            )
+        time.sleep(0.01)
 
 
 def _check_free(place: Path) -> None:
@@ -133,7 +155,10 @@ def _write_new(draft: Path, header: tuple[str, str, str]) -> None:
 
 
 def _publish(draft: Path, place: Path) -> None:
-    """Give the file its name, unless the name is taken; on the disk when this returns."""
+    """Give the file its name, unless the name is taken; on the disk when this returns.
+
+    There is no portable way to rename without replacing, so for a moment the file has two names.
+    """
     os.link(draft, place)
     draft.unlink()
     if os.name == "posix":  # elsewhere a folder cannot be synced
@@ -145,7 +170,7 @@ def _publish(draft: Path, place: Path) -> None:
 
 
 _REASONS = {
-    sqlite3.SQLITE_NOTADB: "is no ledger; give a file made by `quietrank ledger new`",
+    sqlite3.SQLITE_NOTADB: f"is no ledger; give a file made by {MAKE_ONE}",
     sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a backup or count its budget as spent",
     sqlite3.SQLITE_FULL: "cannot be written, the disk is full; make room and try again: nothing was released",
     sqlite3.SQLITE_IOERR: "cannot be read or written; check the disk and the space on it: nothing was released",
