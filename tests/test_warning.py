@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import quietrank as qr
+from quietrank.demo import demo_privacy, demo_votes
 from quietrank.graphs import Graph
 from quietrank.items import declare
 from quietrank.laws import Floats, GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
@@ -99,13 +100,13 @@ def laws(n: int) -> dict[str, Law]:
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 10, 20])
 @pytest.mark.parametrize("name", laws(2))
-def test_pure_noise_goes_without_a_warning_less_than_once_in_ten_million(name: str, n: int) -> None:
+def test_pure_noise_goes_without_a_warning_less_than_once_in_ten_thousand(name: str, n: int) -> None:
     """Whatever the noise and the askable pairs, if they are connected; twice the standard deviation would not do."""
     law = laws(n)[name]
     rows = min(40_000, 400_000 // n) if not isinstance(law, ZonotopeLaw) else min(4000, 12_000 // n)
     mechanism = name.partition(",")[0].partition(" ")[0]
-    assert escapes(law, n, rows, drowning(n, mechanism)) < 1e-7
-    assert escapes(law, n, rows, 2.0) > (1e-3 if n < 7 else 1e-6)
+    assert escapes(law, n, rows, drowning(n, mechanism)) < 1e-4
+    assert escapes(law, n, rows, 2.0) > (1e-3 if n < 7 else 1e-5)
 
 
 def test_the_spread_is_that_of_most() -> None:
@@ -144,6 +145,13 @@ def printed(release: Release) -> str:
     return " ".join(str(release).split())
 
 
+def assert_warned(releases: list[Release]) -> None:
+    """Each has a chance of 10⁻⁴ to go without: of ten, all are warned about but once in a thousand runs, and two
+    missing are less than once in a million."""
+    assert len(releases) == 10
+    assert sum(WARNING in printed(release) for release in releases) >= 9
+
+
 def ranked(votes: list[Vote], n: int, mechanism: str, **options: Any) -> Release:
     more = {"gamma": 5.0} if mechanism == "perturbed-mle" and not options else options
     return qr.rank(from_arrow(votes, names(n)), Privacy(1.0, **PROMISES[mechanism]), mechanism=mechanism, **more)
@@ -152,32 +160,35 @@ def ranked(votes: list[Vote], n: int, mechanism: str, **options: Any) -> Release
 @pytest.mark.parametrize("n", [3, 6, 20])
 @pytest.mark.parametrize("mechanism", PROMISES)
 def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int) -> None:
-    """No votes, or ties alone; less than one run in a million fails."""
-    for votes in ([], ties(n, 1)):
-        for _ in range(5):
-            release = ranked(votes, n, mechanism)
-            assert release.mechanism.name == mechanism
-            assert WARNING in printed(release)
-            assert "Noise: each item's" in printed(release)
+    """No votes, or ties alone."""
+    releases = [ranked(votes, n, mechanism) for votes in ([], ties(n, 1)) for _ in range(5)]
+    assert {release.mechanism.name for release in releases} == {mechanism}
+    assert all("Noise: each item's" in printed(release) for release in releases)
+    assert_warned(releases)
 
 
 @pytest.mark.parametrize("each", [1, 30])
 @pytest.mark.parametrize("n", [3, 6, 20])
 def test_ties_are_warned_about_where_the_number_of_votes_is_public(n: int, each: int) -> None:
-    """There the size of the noise comes from that number; less than one run in a million fails."""
+    """There the size of the noise comes from that number."""
     votes = from_arrow(ties(n, each), names(n))
-    for _ in range(10):
-        release = qr.rank(votes, Privacy(1.0, "comparison"), mechanism="perturbed-mle")
-        assert WARNING in printed(release)
-        assert "It is so if all items were compared equally often." in printed(release)
+    releases = [qr.rank(votes, Privacy(1.0, "comparison"), mechanism="perturbed-mle") for _ in range(10)]
+    assert all("It is so if all items were compared equally often." in printed(release) for release in releases)
+    assert_warned(releases)
 
 
 def test_without_public_votes_the_noise_of_a_score_is_an_upper_limit() -> None:
     """What was declared is no fact: a release of no votes at all is warned about all the same."""
-    for _ in range(10):
-        release = ranked([], 6, "perturbed-mle", comparisons_per_item=1000.0)
-        assert WARNING in printed(release)
-        assert "This is an upper limit: the more an item was compared, the less it is." in printed(release)
+    releases = [ranked([], 6, "perturbed-mle", comparisons_per_item=1000.0) for _ in range(10)]
+    limit = "This is an upper limit: the more an item was compared, the less it is."
+    assert all(limit in printed(release) for release in releases)
+    assert_warned(releases)
+
+
+def test_a_clear_survey_is_not_warned_about() -> None:
+    """The bundled survey: differences of seven standard deviations of the noise, so few are."""
+    releases = [qr.rank(demo_votes(), demo_privacy(1.0), method="bradley-terry") for _ in range(20)]
+    assert sum(WARNING in printed(release) for release in releases) <= 8
 
 
 @pytest.mark.parametrize("each", [0, 8])

@@ -244,7 +244,7 @@ def checked_epsilon(epsilon: object) -> float:
     value = number(epsilon)
     if value is None or not 0 < value <= LARGEST_EPSILON:
         raise PrivacyError(
-            f"{option('epsilon')} must be a number above 0, such as 1, and at most {LARGEST_EPSILON:g}, where it "
+            f"{option('epsilon')} must be a number > 0, such as 1, and at most {LARGEST_EPSILON:g}, where it "
             f"promises nothing; got {option('epsilon', repr(epsilon))}"
         )
     return value

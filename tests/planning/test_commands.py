@@ -104,10 +104,10 @@ def test_an_interrupted_figure_leaves_what_was_there(
         with pytest.raises(QuietrankError if wrong is OSError else wrong):
             plan.plot(path)
         assert list(tmp_path.iterdir()) == []
-        path.write_bytes(b"old")
+        path.write_bytes(b"old, by quietrank")
         with pytest.raises(QuietrankError if wrong is OSError else wrong):
             plan.plot(path)
-    assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"old, by quietrank"
     plan.plot(path)
     assert list(tmp_path.iterdir()) == [path]
     assert path.stat().st_size > 5000

@@ -105,8 +105,8 @@ def _remedy(privacy: Privacy) -> str:
     if privacy.unit is Unit.COMPARISON:
         return "More votes or a larger ε would help."
     if privacy.one_per_pair:
-        return "More people, a larger ε, or --max-per-person, if each was asked only some of the pairs, would help."
-    return "More people, a larger ε or a smaller --max-per-person would help."
+        return "More people, a larger ε, or a limit per person, if each was asked only some of the pairs, would help."
+    return "More people, a larger ε or a smaller limit per person would help."
 
 
 def _alternatives(release: Release) -> str:
@@ -138,13 +138,13 @@ def typical_spread(values: Sequence[float]) -> float:
 def drowning(items: int, mechanism: str) -> float:
     """How many standard deviations of the noise the spread must exceed for an order to count as more than noise.
 
-    So that less than one release of pure noise in 10⁷ goes without a warning. For 2, 3, 6 and 20 items that takes 5.6,
-    5.3, 3.8 and 2.6 with Gaussian noise; the other tails are exponential: 16.9, 13.1, 6.0 and 2.8 with Laplace noise,
-    and up to 16.9, 13.2, 9.1 and 4.6 with zonotope noise, whatever the askable pairs, if they are connected.
-    tests/test_warning.py computes it: noise is r·u with r and u independent, so from samples of u and the exact tail
-    of r.
+    So that less than one release of pure noise in ten thousand goes without a warning, and real differences of a
+    few standard deviations do. For 2, 3, 6 and 20 items that takes 4.1, 3.8, 2.8 and 2.1 with Gaussian noise; the
+    other tails are exponential: 9.7, 7.5, 3.7 and 2.0 with Laplace noise, and up to 9.6, 7.5, 5.1 and 3.1 with
+    zonotope noise, whatever the askable pairs, if they are connected. tests/test_warning.py computes it: noise is r·u
+    with r and u independent, so from samples of u and the exact tail of r.
     """
-    return 2 + {"gaussian": 15, "zonotope": 55}.get(mechanism, 40) / items
+    return 2 + {"gaussian": 7, "zonotope": 22}.get(mechanism, 17) / items
 
 
 def render_fit(fitted: NonPrivateFit) -> Group:
@@ -174,4 +174,4 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
     for row in rows[:MOST_ROWS]:
         table.add_row(*(Text(visible(format(row[name], COLUMNS[name][1]))) for name in columns))
     left_out = len(rows) - MOST_ROWS
-    return [table, *([Text(f"… and {left_out} more; --format csv shows all.", style="dim")] if left_out > 0 else [])]
+    return [table, *([Text(f"… and {left_out} more; the CSV format shows all.", style="dim")] if left_out > 0 else [])]
