@@ -63,7 +63,7 @@ class Format(StrEnum):
 
 
 Out = Annotated[
-    Path | None, typer.Option(help="Also write the release here, as its ending says.", metavar="FILE.json|.csv")
+    Path | None, typer.Option(help="Also write the release here: .json, or .csv for the table.", metavar="FILE")
 ]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace an earlier file of the same kind; never one of another kind.")
