@@ -116,8 +116,8 @@ def _drop_table(backend: Any, name: str) -> None:
 def _checkpoint(backend: Any, name: str, rows: ir.Table) -> ir.Table:
     """Spark has no temporary tables. A local checkpoint forgets where it came from: lost, it fails, and is not
     computed a second time."""
-    frame = backend._session.sql(backend.compile(rows)).localCheckpoint(eager=True)
-    frame.createOrReplaceTempView(name)
+    backend.create_view(name, rows)  # always temporary there
+    backend._session.table(name).localCheckpoint(eager=True).createOrReplaceTempView(name)
     return backend.table(name)
 
 
