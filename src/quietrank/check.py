@@ -45,47 +45,54 @@ class Report:
     """declared items without votes"""
 
 
-def usable(votes: Votes, privacy: Privacy, rows: ir.Table) -> ir.Table:
-    """The rows of a snapshot that count; refused if there are others and these are not to be skipped.
+def usable(votes: Votes, privacy: Privacy, rows: ir.Table) -> tuple[ir.Table, int]:
+    """The rows of a snapshot that count, and how many rows there were; refused if some do not and are not skipped.
 
     Under `outcome` the design is public, and a row that vanished with its answer would change it: there an
     answer that cannot be read counts as a tie.
     """
+    grouped = votes.groups is not None and privacy.unit is Unit.PERSON
+    counts = _counts(votes, rows)
+    if votes.skip_invalid:
+        return _skipped(rows, privacy, grouped), sum(counts.values())
+    flaws = _flaws(votes, rows, counts, grouped=grouped)
+    if flaws:
+        _refuse(votes, flaws, named=privacy.counts_people)
+    return rows, sum(counts.values())
+
+
+def _skipped(rows: ir.Table, privacy: Privacy, grouped: bool) -> ir.Table:
+    """The rows that are sound, each judged on its own, and people with several groups as a whole."""
     import ibis
 
-    if votes.skip_invalid and privacy.neighbours is Neighbours.OUTCOME and "y" in rows.columns:
+    if privacy.neighbours is Neighbours.OUTCOME and "y" in rows.columns:
         unread = rows.flaw == NUMBER["unknown outcome"]
         rows = rows.mutate(
             y=ibis.ifelse(unread, ibis.literal(1, type="int16"), rows.y), flaw=ibis.ifelse(unread, NO_FLAW, rows.flaw)
         )
-    grouped = votes.groups is not None and privacy.unit is Unit.PERSON
-    if not votes.skip_invalid:
-        if any(_flaws(votes, rows, grouped=grouped).values()):
-            _refuse(votes, rows, named=privacy.counts_people, grouped=grouped)
-        return rows
     rows = rows.filter(rows.flaw == NO_FLAW)
-    if grouped:
-        rows = with_one_group(rows)
-        rows = rows.filter(rows.one_group)
-    return rows
+    if not grouped:
+        return rows
+    marked = with_one_group(rows)
+    return marked.filter(marked.one_group)
 
 
 def report(votes: Votes, *, people: bool) -> Report:
     """Everything the data holder should know before ranking; with `people`, a vote of nobody is a flaw."""
     with snapshot(votes, named=people) as rows:
-        flaws = _flaws(votes, rows, grouped=people and votes.groups is not None)
+        found = _counts(votes, rows)
+        flaws = _flaws(votes, rows, found, grouped=people and votes.groups is not None)
         sound = rows.filter(rows.flaw == NO_FLAW)
         ties = (sound.y == 1).sum() if "y" in sound.columns else None
         counts = _row(votes, sound.agg(votes=sound.count(), ties=sound.count() * 0 if ties is None else ties))
         named = _people(votes, sound) if votes.columns.person is not None else {}
         met = {place for side in ("a", "b") for place in _column(votes, sound.select(x=sound[side]).distinct())}
-        examples = _examples(votes, rows, named=people, grouped=people) if flaws else ()
-    whole = int(counts["votes"]) + sum(count for flaw, count in flaws.items() if flaw != "person in several groups")
+        examples = _examples(votes, flaws, named=people) if flaws else ()
     return Report(
         name=votes.source.name,
         columns=votes.columns.meaning,
         unread=tuple(name for name in votes.all_columns if name not in votes.columns.meaning.values()),
-        rows=whole,
+        rows=sum(found.values()),
         votes=int(counts["votes"]) - flaws.get("person in several groups", 0),
         ties=int(counts["ties"] or 0),
         items=len(votes.items),
@@ -123,11 +130,15 @@ def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
 # ---- what is wrong ------------------------------------------------------------------------------------------------
 
 
-def _flaws(votes: Votes, rows: ir.Table, *, grouped: bool) -> dict[str, int]:
+def _counts(votes: Votes, rows: ir.Table) -> dict[int, int]:
+    """How many rows of the snapshot have each flaw, by its number; without any, 0."""
+    found = collect(votes.source, rows.group_by("flaw").agg(rows=rows.count())).to_pylist()
+    return {int(row["flaw"]): int(row["rows"]) for row in found}
+
+
+def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: bool) -> dict[str, int]:
     """How many rows have each flaw; with `grouped`, a person's sound rows must be in one group."""
-    counts = collect(votes.source, rows.group_by("flaw").agg(rows=rows.count())).to_pylist()
-    found = {row["flaw"]: row["rows"] for row in counts}
-    flaws = {flaw: int(found[number]) for flaw, number in NUMBER.items() if number in found}
+    flaws = {flaw: counts[number] for flaw, number in NUMBER.items() if number in counts}
     if grouped:
         sound = rows.filter(rows.flaw == NO_FLAW)
         people = sound.group_by("person").agg(rows=sound.count(), first=sound.group.min(), last=sound.group.max())
@@ -137,11 +148,10 @@ def _flaws(votes: Votes, rows: ir.Table, *, grouped: bool) -> dict[str, int]:
     return flaws
 
 
-def _refuse(votes: Votes, rows: ir.Table, *, named: bool, grouped: bool) -> NoReturn:
+def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
     """Raise the error that says how many rows are wrong, shows the first few, and names the remedy."""
-    flaws = _flaws(votes, rows, grouped=grouped)
     counts = "; ".join(f"{FLAWS[flaw]}: {count} row{'s' * (count != 1)}" for flaw, count in flaws.items())
-    shown = "; ".join(_examples(votes, rows, named=named, grouped=grouped))
+    shown = "; ".join(_examples(votes, flaws, named=named))
     drop = option("skip_invalid", True)
     remedy = f"fix them, or drop them with {drop}"
     if "undeclared item" in flaws:
@@ -153,24 +163,16 @@ def _refuse(votes: Votes, rows: ir.Table, *, named: bool, grouped: bool) -> NoRe
     raise VotesError(f"{votes.source.name}: {counts}{f' (such as {shown})' if shown else ''}; {remedy}")
 
 
-def _examples(votes: Votes, rows: ir.Table, *, named: bool, grouped: bool) -> tuple[str, ...]:
+def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str, ...]:
     """The first few invalid rows as they are written. Nothing is released then, so they are looked up anew."""
-    again = judged(votes, named=named, numbered=True)
-    bad = again.filter(again.flaw != NO_FLAW)
+    rows = judged(votes, named=named, numbered=True)
+    bad = rows.filter(rows.flaw != NO_FLAW)
+    if list(flaws) == ["person in several groups"]:
+        people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
+        moving = people.filter(people["first"] != people["last"]).select(who="person")
+        bad = rows.join(moving, [("person", "who")]).mutate(flaw=NUMBER["person in several groups"])
     ordered = bad.order_by(files.ROW) if files.ROW in bad.columns else bad
-    found = collect(votes.source, ordered.limit(SHOWN)).to_pylist()
-    if not found and grouped and votes.groups is not None:
-        found = _in_several_groups(votes, again)
-    return tuple(_example(votes, row) for row in found)
-
-
-def _in_several_groups(votes: Votes, rows: ir.Table) -> list[dict[str, Any]]:
-    people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
-    moving = people.filter(people["first"] != people["last"]).select(who="person")
-    bad = rows.join(moving, [("person", "who")]).mutate(flaw=NUMBER["person in several groups"])
-    ordered = bad.order_by(files.ROW) if files.ROW in bad.columns else bad
-    found: list[dict[str, Any]] = collect(votes.source, ordered.limit(SHOWN)).to_pylist()
-    return found
+    return tuple(_example(votes, row) for row in collect(votes.source, ordered.limit(SHOWN)).to_pylist())
 
 
 def _example(votes: Votes, row: dict[str, Any]) -> str:

@@ -186,8 +186,8 @@ def _count(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) 
 
 def _count_snapshot(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) -> _Counted:
     with snapshot(votes, named=privacy.counts_people) as table:
-        rows = int(collect(votes.source, table.agg(rows=table.count()))["rows"][0].as_py())
-        weighed = weigh(check.usable(votes, privacy, table), privacy, clip)
+        usable, rows = check.usable(votes, privacy, table)
+        weighed = weigh(usable, privacy, clip)
         query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
         found = collect(votes.source, query)
     return _Counted({name: _integers(found[name]) for name in found.column_names}, rows)

@@ -18,7 +18,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from quietrank import additive, bounding, check, mechanism, noise, perturbed, pipeline, sensitivity, tally, votes
+from quietrank import (
+    additive,
+    bounding,
+    check,
+    mechanism,
+    noise,
+    perturbed,
+    pipeline,
+    sensitivity,
+    snapshot,
+    tally,
+    votes,
+)
 from quietrank.additive import MechanismName
 from quietrank.audit import run
 from quietrank.audit.attacked import CHORD, GROUPS
@@ -197,6 +209,7 @@ def ties_as_full_wins(monkeypatch: pytest.MonkeyPatch) -> None:
         return (rows.weight * won * 2).sum(), (rows.weight * lost * 2).sum()
 
     monkeypatch.setattr(tally, "_won_and_lost", generous)
+    monkeypatch.setattr(tally, "_stand_alone", lambda read, privacy: False)
 
 
 def two_spellings_of_one_person(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +375,7 @@ def capped_votes_as_added_ones(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def askable_pairs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any pair is counted, and noise is for the declared ones."""
-    monkeypatch.setattr(check, "with_askable", lambda indexed, items: indexed.mutate(askable=True))
+    monkeypatch.setattr(snapshot, "with_askable", lambda placed, items: placed.mutate(askable=True))
 
 
 def the_constants_of_the_logistic_link(monkeypatch: pytest.MonkeyPatch) -> None:
