@@ -53,3 +53,20 @@ def with_one_group(rows: ir.Table) -> ir.Table:
     people = rows.group_by("person").agg(one_group=rows.group.min() == rows.group.max())
     known = people.select(who=people.person, one_group=people.one_group)
     return rows.left_join(known, [("person", "who")]).select(*rows.columns, "one_group").view()
+
+
+def by_either_side(rows: ir.Table, keys: str, /, **sums: str) -> ir.Table:
+    """The rows of our own engine grouped by a and, once more, by b, in one reading; Ibis has no words for that.
+
+    `item` is the side's name, and `sums` are SQL for the other columns, whole numbers, where GROUPING(a) is 0 on the
+    side of a. `keys` are further columns to group by, each followed by a comma.
+    """
+    import ibis
+
+    named = "".join(f", CAST({sql} AS BIGINT) AS {name}" for name, sql in sums.items())
+    query = f"""
+        SELECT {keys}CASE WHEN GROUPING(a) = 0 THEN a ELSE b END AS item{named}
+        FROM ({ibis.to_sql(rows, dialect="duckdb")}) GROUP BY GROUPING SETS (({keys}a), ({keys}b))"""
+    texts = [name.strip(' "') for name in keys.split(",")[:-1]]
+    schema = dict.fromkeys((*texts, "item"), "string") | dict.fromkeys(sums, "int64")
+    return rows.get_backend().sql(query, schema=ibis.schema(schema))

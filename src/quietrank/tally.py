@@ -20,7 +20,7 @@ from quietrank.bounding import weigh
 from quietrank.errors import VotesError, either
 from quietrank.estimators.pairs import Pairs
 from quietrank.items import Items
-from quietrank.joins import names_table, with_place
+from quietrank.joins import by_either_side, names_table, with_place
 from quietrank.privacy import Privacy
 from quietrank.sensitivity import Bounded, Clip, half_vote
 from quietrank.snapshot import snapshot
@@ -267,20 +267,16 @@ def _alone_by_pair(rows: ir.Table) -> ir.Table:
 
 
 def _alone_by_item(rows: ir.Table) -> ir.Table:
-    """Both sides in one reading, which Ibis has no words for: GROUPING SETS."""
-    import ibis
-
     y = "y" if "y" in rows.columns else "2"
-    group = "".join(f'"{name}", ' for name in _group(rows))
-    won, lost = f"CAST(SUM({y}) AS BIGINT)", f"CAST(SUM(2 - {y}) AS BIGINT)"
-    query = f"""
-        SELECT {group}CASE WHEN GROUPING(a) = 0 THEN a ELSE b END AS item,
-               CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END AS wins,
-               CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END AS losses,
-               COUNT(*) AS rows, COUNT(CASE WHEN a = b OR {y} IS NULL THEN 1 END) AS flawed
-        FROM ({ibis.to_sql(rows, dialect="duckdb")}) GROUP BY GROUPING SETS (({group}a), ({group}b))"""
-    schema = dict.fromkeys(_group(rows), "string") | {"item": "string"} | dict.fromkeys((*SUMS, "flawed"), "int64")
-    return rows.get_backend().sql(query, schema=ibis.schema(schema))
+    won, lost = f"SUM({y})", f"SUM(2 - {y})"
+    return by_either_side(
+        rows,
+        "".join(f'"{name}", ' for name in _group(rows)),
+        wins=f"CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END",
+        losses=f"CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END",
+        rows="COUNT(*)",
+        flawed=f"COUNT(CASE WHEN a = b OR {y} IS NULL THEN 1 END)",
+    )
 
 
 def _integers(column: Any) -> Integers:

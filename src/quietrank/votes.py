@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank import engines, files
 from quietrank.errors import VotesError, either, option
 from quietrank.items import Items, declare, declare_groups, with_pairs
+from quietrank.joins import by_either_side
 from quietrank.words import flag
 
 if TYPE_CHECKING:
@@ -213,8 +214,11 @@ _WHICH_ITEMS = (
 
 def _items_in(source: files.Source, columns: Columns) -> Items:
     """All names in the two columns of items. This is a reading of its own: who is on the list is public."""
-    sides = [source.table.select(item=_text(source.table[name])).distinct() for name in (columns.a, columns.b)]
-    names = sides[0].union(sides[1], distinct=True)
+    rows = source.table.select(a=_text(source.table[columns.a]), b=_text(source.table[columns.b]))
+    if source.ours:
+        names = by_either_side(rows, "").select("item").distinct()
+    else:
+        names = rows.select(item=rows.a).union(rows.select(item=rows.b), distinct=True)
     found = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
     if not found:
         raise VotesError(f"{source.name} has no votes; give a file with a header and one row per vote")
