@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from quietrank.errors import SolverError
+from quietrank.errors import SolverError, option
 from quietrank.estimators.pairs import FloatArray
 
 U = 2.0**-53  # unit roundoff of float64
@@ -196,10 +196,10 @@ def get_link(link: str | Link) -> Link:
     if link == "probit":
         raise SolverError(
             "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; "
-            f"use one of {sorted(_BY_NAME)}"
+            f"use one of {', '.join(sorted(_BY_NAME))}"
         )
     if link not in _BY_NAME:
-        raise SolverError(f"unknown link {link!r}; use one of {sorted(_BY_NAME)} or an object with the Link methods")
+        raise SolverError(f"unknown {option('link')} {link!r}; use one of {', '.join(sorted(_BY_NAME))}")
     return _BY_NAME[link]
 
 
