@@ -13,7 +13,7 @@ from math import sqrt
 
 from quietrank import noise
 from quietrank.accounting import Cost, as_written, delta_of, rho_for
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.graphs import Graph, double_cover
 from quietrank.items import Items
 from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
@@ -149,7 +149,8 @@ def _zonotope(items: Items, privacy: Privacy, statistic: Statistic, groups: bool
     if items.askable > MOST_ZONOTOPE_PAIRS:
         raise PrivacyError(
             f"the zonotope mechanism takes too long for {items.askable} pairs (at most {MOST_ZONOTOPE_PAIRS}); use "
-            "--mechanism laplace with --max-per-person, or --mechanism gaussian with --delta"
+            f"{option('mechanism', 'laplace')} with {option('max_per_person')}, or {option('mechanism', 'gaussian')} "
+            f"with {option('delta')}"
         )
     privacy = privacy.changed(delta=0.0, clip=None)
     reach = gauge(privacy, statistic, groups=groups)
@@ -181,7 +182,10 @@ def zonotope_graph(items: Items, statistic: Statistic) -> Graph:
 
 def _gaussian(items: Items, privacy: Privacy, statistic: Statistic, groups: bool) -> Calibrated:
     if privacy.delta == 0:
-        raise PrivacyError("the Gaussian mechanism needs delta > 0 (--delta 1e-6); give one, or use mechanism=laplace")
+        raise PrivacyError(
+            f"the Gaussian mechanism needs {option('delta')} above 0; add {option('delta', '1e-6')}, or use "
+            f"{option('mechanism', 'laplace')}"
+        )
     reach, clip = squared_l2(privacy, statistic, Fraction(1)), None
     if privacy.unit is Unit.PERSON:
         privacy = privacy.changed(clip=privacy.clip or default_clip(items, privacy, statistic))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quietrank.additive import MOST_ZONOTOPE_PAIRS, Calibrated, MechanismName, calibrate
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.estimators.methods import Method, statistic_for
 from quietrank.items import Items
 from quietrank.privacy import Privacy, Unit
@@ -35,7 +35,7 @@ def choose(items: Items, privacy: Privacy, method: Method, mechanism: MechanismN
     found = [_calibrated(items, privacy, method, name, groups) for name in candidates(items, privacy, method)]
     if not found:
         raise PrivacyError(
-            "no mechanism fits: give max_per_person (--max-per-person), or delta (--delta 1e-6) with a clip"
+            f"no mechanism fits: give {option('max_per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
         )
     found.sort(key=expected_noise)
     return Choice(found[0], tuple((noise.mechanism.value, expected_noise(noise)) for noise in found))

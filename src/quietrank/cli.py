@@ -357,11 +357,14 @@ def simulate(
 
     from quietrank import simulate as simulation
 
-    if (p is None) == (people is None or per_person is None):
+    if (people is None or per_person is None) if p is None else (people is not None or per_person is not None):
         raise UsageError("say how to compare: --people and --per-person, or --p")
+    if p != p:
+        raise UsageError("--p must be a number from 0 to 1; got nan")
     if (items is None) == (strengths is None):
         raise UsageError("say what is compared: --items N, or --strengths FILE.csv")
     check_output(out, VOTES)
+    simulation.require_possible(items or 0, (people or 0) * (per_person or 0))
     rng = np.random.default_rng(seed)
     if strengths is not None:
         names, theta = simulation.read_strengths(strengths)

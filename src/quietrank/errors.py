@@ -30,6 +30,11 @@ def _plain(text: str) -> str:
     return re.sub(f"[{_OPEN}{_MIDDLE}{_CLOSE}]", "?", text)
 
 
+def _shortened(text: str) -> str:
+    """With words of a thousand letters cut: a file may hold such names, and nobody wants to read them."""
+    return re.sub(r"(\S{100})\S{900,}", r"\1…", text)
+
+
 class QuietrankError(Exception):
     """Base of all errors a user can cause or mend; the command line prints the message and exits with 1."""
 
@@ -39,11 +44,11 @@ class QuietrankError(Exception):
         return super().__str__()
 
     def __str__(self) -> str:
-        return _BOTH.sub(r"\1", self.message)
+        return _shortened(_BOTH.sub(r"\1", self.message))
 
     def in_options(self) -> str:
         """The message in the words of the command line."""
-        return _BOTH.sub(r"\2", self.message)
+        return _shortened(_BOTH.sub(r"\2", self.message))
 
 
 class UsageError(QuietrankError):

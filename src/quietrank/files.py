@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, either, option
-from quietrank.items import is_file
+from quietrank.items import is_file, is_folder
+from quietrank.words import file_path
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -105,9 +106,13 @@ class TextFile:
 
 def open_file(path: str | os.PathLike[str], delimiter: str | None = None) -> Source:
     """Open a file of votes by its ending."""
-    path = Path(path)
+    path = file_path(path, "source")
     if not is_file(path):
-        raise VotesError(f"there is no file {path}; check the path")
+        raise VotesError(
+            f"{path} is a folder; give a file of votes"
+            if is_folder(path)
+            else f"there is no file {path}; check the path"
+        )
     stamp = Stamp.of(path)  # before anything is read
     if stamp.size == 0:
         raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
@@ -188,7 +193,7 @@ def _open_csv(path: Path, delimiter: str | None) -> Source:
     head = _head(path)
     if head[0] in "\r\n":
         raise VotesError(f"{path} begins with an empty line; its first line must name the columns")
-    delimiter = delimiter or _guess_delimiter(head)
+    delimiter = _guess_delimiter(head) if delimiter is None else delimiter
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
         raise VotesError(f"{option('delimiter')} must be a single character, such as ';'; got {delimiter!r}")
     columns = _first_record(path, head, delimiter)
@@ -201,7 +206,7 @@ def _open_json_lines(path: Path) -> Source:
     first = _head(path).lstrip().split("\n", 1)[0]
     try:
         record = json.loads(first)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         record = None
     if not (isinstance(record, dict) and record):
         raise VotesError(f'{path} must hold one JSON object per line, such as {{"winner": "A", "loser": "B"}}')

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import ReleaseError
+from quietrank.items import check_names
 from quietrank.privacy import Neighbours, Privacy
-from quietrank.release import Release, csv_text, json_text, promise, read_json, written
+from quietrank.release import DAMAGE, Release, csv_text, damage, json_text, promise, read_json, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,9 +111,7 @@ class GroupedRelease:
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             raise ReleaseError(f"these are not releases in the format {FORMAT}; give a file written by quietrank")
         try:
-            found = cls(str(values["by"]), tuple((g, Release.from_dict(r)) for g, r in values["groups"].items()))
-        except (KeyError, AttributeError) as error:
-            raise ReleaseError(f"these releases are damaged ({error}); make them again") from None
-        if len({release.privacy for _, release in found.releases}) != 1:
-            raise ReleaseError("these releases are damaged (their promises differ, or there are none); use a copy")
-        return found
+            check_names(tuple(values["groups"]), "group")
+            return cls(str(values["by"]), tuple((g, Release.from_dict(r)) for g, r in values["groups"].items()))
+        except DAMAGE as error:
+            raise ReleaseError(f"these releases are damaged ({damage(error)}); use an undamaged copy") from None

@@ -86,6 +86,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def declare_groups(names: Iterable[object]) -> tuple[str, ...]:
     """The public list of groups, from names given in Python."""
     found = _as_names(names, "group")
@@ -102,6 +110,10 @@ def parse_items(text: str) -> Items:
 
 def parse_names(text: str, what: str = "item") -> tuple[str, ...]:
     """Names from the command line: a file with one per line, or the names separated by commas."""
+    if not text.strip():
+        raise VotesError(
+            f"{option(what + 's')} is empty; give a file with one {what} per line, or the {what}s separated by commas"
+        )
     path = Path(text)
     if "," not in text or is_file(path):
         return _read_names(path, what)
@@ -113,11 +125,15 @@ def _read_names(path: Path, what: str) -> tuple[str, ...]:
         lines = re.split("\r\n|\n|\r", path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         raise VotesError(f"{path} is not UTF-8 text; save the list of {what}s as UTF-8") from None
-    except OSError:
+    except (OSError, ValueError):
         raise VotesError(
-            f"there is no file {path}; give a file with one {what} per line, or the {what}s separated by commas"
+            f"{_missing(path)}; give a file with one {what} per line, or the {what}s separated by commas"
         ) from None
     return tuple(line for line in lines if line.strip())
+
+
+def _missing(path: Path) -> str:
+    return f"{path} is a folder" if is_folder(path) else f"there is no file {path}"
 
 
 def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:
@@ -155,8 +171,10 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
             rows = [[cell.strip() for cell in row] for row in csv.reader(stream) if row]
     except UnicodeDecodeError:
         raise VotesError(f"{path} is not UTF-8 text; save the list of pairs as UTF-8") from None
+    except csv.Error as error:
+        raise VotesError(f"{path} cannot be read ({error}); give two items per line, separated by a comma") from None
     except OSError:
-        raise VotesError(f"there is no file {path}; give a file with one pair per line, separated by a comma") from None
+        raise VotesError(f"{_missing(path)}; give a file with one pair per line, separated by a comma") from None
     for number, row in enumerate(rows, 1):
         if len(row) != 2:
             raise VotesError(

@@ -25,7 +25,7 @@ from quietrank.items import Items, check_names
 from quietrank.noisy import Floats
 from quietrank.outputs import RELEASE, Kind, write_text
 from quietrank.privacy import Privacy
-from quietrank.words import whole_number
+from quietrank.words import file_path, whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,9 @@ class Mechanism:
     def from_dict(cls, values: Mapping[str, Any]) -> Mechanism:
         figures = {name: value for name, value in values.items() if name not in ("name", "alternatives")}
         alternatives = {name: float(sd) for name, sd in values.get("alternatives", {}).items()}
-        return cls(str(values["name"]), tuple(figures.items()), tuple(alternatives.items()))
+        if not all(isinstance(value, str) or _figure(value) is not None for value in figures.values()):
+            raise ValueError("the mechanism has a figure that is neither a number nor a word")
+        return cls(_text(values["name"]), tuple(figures.items()), tuple(alternatives.items()))
 
 
 @dataclass(frozen=True)
@@ -150,28 +152,65 @@ class Release:
                 ranking=_ranking(values["ranking"]),
                 privacy=Privacy(**privacy),
                 mechanism=Mechanism.from_dict(values["mechanism"]),
-                method=values["method"],
-                gamma=values["gamma"],
-                assumptions=tuple(values["assumptions"]),
-                made_with=values["made_with"],
-                ledger_entry=values.get("ledger_entry"),
+                method=_text(values["method"]),
+                gamma=_figure(values["gamma"]),
+                assumptions=tuple(_text(said) for said in _list(values["assumptions"])),
+                made_with=_text(values["made_with"]),
+                ledger_entry=None if values.get("ledger_entry") is None else _text(values["ledger_entry"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, QuietrankError) as error:
-            raise ReleaseError(f"this release is damaged ({error}); use an undamaged copy") from None
+        except DAMAGE as error:
+            raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
 
 
-def _ranking(rows: list[dict[str, Any]]) -> tuple[Row, ...]:
+DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, QuietrankError)
+"""what reading plain values raises when they are not what they should be"""
+
+
+def damage(error: Exception) -> str:
+    """What is wrong with a file, without Python's words for it."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    if isinstance(error, LookupError | TypeError | AttributeError):
+        return "a value is of the wrong type"
+    return str(error)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("a list is expected")
+    return list(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("text is expected")
+    return str(value)
+
+
+def _figure(value: Any) -> float | None:
+    """A finite number, or nothing."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value)):
+        raise ValueError("a finite number is expected")
+    return value
+
+
+def _ranking(rows: Any) -> tuple[Row, ...]:
     """The rows of a file, if they are a ranking: places from 1 on, every item once, scores that fall."""
-    ranking = tuple(Row(**row) for row in rows)
+    ranking = tuple(_row(row) for row in _list(rows))
     check_names([row.item for row in ranking])
     if [row.rank for row in ranking] != list(range(1, len(ranking) + 1)) or not ranking:
         raise ValueError("its ranks are not 1, 2, 3 and so on")
     scores = [row.score for row in ranking]
-    if not all(isinstance(score, int | float) and isfinite(score) for score in scores):
+    if any(score is None for score in scores):
         raise ValueError("a score is not a number")
     if any(above < below for above, below in pairwise(scores)):
         raise ValueError("its ranks do not follow from its scores")
     return ranking
+
+
+def _row(values: Mapping[str, Any]) -> Row:
+    figures = {name: _figure(value) for name, value in values.items() if name != "item"}
+    return Row(**{"item": _text(values["item"]), **figures})  # type: ignore[arg-type]  # ranks are checked as a whole
 
 
 def make_release(
@@ -222,10 +261,10 @@ def json_text(values: Mapping[str, Any]) -> str:
 def read_json(path: str | Path) -> Any:
     """The plain values in a JSON file."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(file_path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
 
 
@@ -241,5 +280,5 @@ def csv_text(rows: list[dict[str, Any]]) -> str:
 def written(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
     """The text, also in the file if there is a path; a file of another kind is not replaced."""
     if path is not None:
-        write_text(Path(path), text, kind)
+        write_text(file_path(path), text, kind)
     return text

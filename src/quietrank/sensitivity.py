@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.graphs import Graph, largest_cut
 from quietrank.privacy import Neighbours, Privacy, Unit
 
@@ -119,7 +119,9 @@ def sensitivity(
 def _require_secret(privacy: Privacy, statistic: Statistic) -> None:
     """Under a public design exposures and totals are known: there is no sensitivity for buying them."""
     if privacy.neighbours is Neighbours.OUTCOME and statistic not in (Statistic.NET_WINS, Statistic.WINS):
-        raise PrivacyError(f"{statistic} is public in part under neighbours={privacy.neighbours}; release net-wins")
+        raise PrivacyError(
+            f"{statistic} is public in part under {option('neighbours', privacy.neighbours)}; release net-wins"
+        )
 
 
 def _limits(privacy: Privacy, pairs: Graph | int | None) -> tuple[int, int, int]:
@@ -243,11 +245,11 @@ def gauge(privacy: Privacy, statistic: Statistic, *, groups: bool = False) -> Fr
     """
     if privacy.unit is Unit.COMPARISON or not privacy.one_per_pair:
         raise PrivacyError(
-            "the zonotope mechanism needs unit=person and one answer per pair; add --unit person --one-per-pair "
-            "(one_per_pair=True), or use mechanism=laplace"
+            f"the zonotope mechanism needs {option('unit', 'person')} and {option('one_per_pair', True)}; add them, or "
+            f"use {option('mechanism', 'laplace')}"
         )
     if statistic in (Statistic.WINS, Statistic.NET_WINS_AND_EXPOSURES):
-        raise PrivacyError(f"the zonotope mechanism does not release {statistic}; use method=net-wins")
+        raise PrivacyError(f"the zonotope mechanism does not release {statistic}; use {option('method', 'net-wins')}")
     _require_secret(privacy, statistic)
     alone = Fraction(1) if statistic is Statistic.WINS_AND_LOSSES else Fraction(1, 2)
     if privacy.neighbours is Neighbours.ADD_REMOVE:

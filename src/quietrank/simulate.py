@@ -18,10 +18,16 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quietrank.errors import QuietrankError
+from quietrank.errors import QuietrankError, option
+from quietrank.items import check_names
 from quietrank.outputs import VOTES, check_output, written_whole
 
 CHUNK = 1 << 20
+MOST_ITEMS = 1_000_000
+MOST_VOTES = 10**12
+"""more than any disk holds"""
+MOST_STRENGTH = 100.0
+"""beyond it, one of two items always wins"""
 Indices = NDArray[np.int64]
 
 
@@ -32,6 +38,17 @@ class Batch:
     person: Indices | None
     winner: Indices
     loser: Indices
+
+
+def require_possible(items: int, votes: int) -> None:
+    """Refuse what no machine could write."""
+    if items > MOST_ITEMS:
+        raise QuietrankError(f"at most {MOST_ITEMS} items can be simulated; got {option('items', items)}")
+    if votes > MOST_VOTES:
+        raise QuietrankError(
+            f"at most {MOST_VOTES:g} votes can be simulated, and these are {votes:g}; lower {option('people')} or "
+            f"{option('per_person')}"
+        )
 
 
 def paper_strengths(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -78,12 +95,15 @@ def read_strengths(path: Path) -> tuple[list[str], NDArray[np.float64]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             rows = [(row["item"], float(row["strength"])) for row in csv.DictReader(stream)]
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+    except (OSError, csv.Error, KeyError, TypeError, ValueError):
         raise QuietrankError(
             f"cannot read strengths from {path}; give a CSV file with the columns item and strength (a number)"
         ) from None
-    if len(rows) < 2 or not all(np.isfinite(strength) for _, strength in rows):
-        raise QuietrankError(f"{path} must hold at least two items with finite strengths")
+    if len(rows) < 2 or not all(abs(strength) <= MOST_STRENGTH for _, strength in rows):
+        raise QuietrankError(
+            f"{path} must hold at least two items with finite strengths, from {-MOST_STRENGTH:g} to {MOST_STRENGTH:g}"
+        )
+    check_names([name for name, _ in rows])
     return [name for name, _ in rows], np.array([strength for _, strength in rows])
 
 

@@ -7,6 +7,7 @@ with all their digits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
@@ -18,14 +19,15 @@ from numpy.typing import NDArray
 
 from quietrank import __version__
 from quietrank.additive import MechanismName, calibrate, zonotope_graph
-from quietrank.errors import QuietrankError, ReleaseError
-from quietrank.items import Items
+from quietrank.errors import ReleaseError, either
+from quietrank.items import Items, check_names
 from quietrank.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
 from quietrank.noisy import Floats, GroupedTally, NoisyTally, PublicPairs
 from quietrank.outputs import TALLY
-from quietrank.privacy import Privacy
-from quietrank.release import Mechanism, json_text, promise, read_json, written
+from quietrank.privacy import Design, Privacy
+from quietrank.release import DAMAGE, Mechanism, damage, json_text, promise, read_json, written
 from quietrank.sensitivity import Statistic
+from quietrank.words import parse
 
 FORMAT = "quietrank/noisy-tally/1"
 GROUPED_FORMAT = "quietrank/grouped-noisy-tally/1"
@@ -78,40 +80,51 @@ def from_dict(values: Mapping[str, Any]) -> NoisyTally | GroupedTally:
     kind = values.get("format") if isinstance(values, Mapping) else None
     if kind not in (FORMAT, GROUPED_FORMAT):
         raise ReleaseError(
-            f"this is not a noisy tally in the format {FORMAT} (its format is {kind!r}); give a file written by rank "
-            "--save-tally"
+            f"this is not a noisy tally in the format {FORMAT} (its format is {kind!r}); give a file written by "
+            f"{either('NoisyTally.to_json', 'rank --save-tally')}"
         )
     try:
         found = _tally(values) if kind == FORMAT else _grouped(values)
         for one in [found] if isinstance(found, NoisyTally) else [one for _, one in found.tallies]:
             _require_promise(one, groups=isinstance(found, GroupedTally))
         return found
-    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, QuietrankError) as error:
-        raise ReleaseError(f"this noisy tally is damaged ({error}); use an undamaged copy") from None
+    except DAMAGE as error:
+        raise ReleaseError(f"this noisy tally is damaged ({damage(error)}); use an undamaged copy") from None
 
 
 def _require_promise(tally: NoisyTally, *, groups: bool) -> None:
     """The noise that is described must be the one that this promise takes: nobody may edit the promise alone."""
-    mechanism = MechanismName(tally.mechanism)
+    mechanism = parse(MechanismName, "mechanism", tally.mechanism)
+    _require(mechanism not in (MechanismName.AUTO, MechanismName.PERTURBED_MLE), f"{mechanism} puts no noise on counts")
     made = calibrate(tally.items, tally.privacy, tally.statistic, mechanism, groups=groups)
     described = (tally.privacy, tally.step, tally.share, tally.law, dict(tally.figures))
     _require(
         described == (made.privacy, made.step, made.share, made.law, dict(made.figures)),
         "its noise is not the one that its promise takes",
     )
+    _require_public(tally, groups=groups)
+
+
+def _require_public(tally: NoisyTally, *, groups: bool) -> None:
+    """What stands beside the noisy values must be what this promise leaves public, and all of it."""
+    public = tally.privacy.design is Design.PUBLIC
+    counted = public or (tally.privacy.votes_are_public and not groups)
+    described = (tally.public_exposure is not None, tally.public_total is not None)
+    _require(described == (public, counted), "what it says is public is not what its promise leaves public")
+    _require(public or tally.public_pairs is None, "who met whom is not public under its promise")
 
 
 def _grouped(values: Mapping[str, Any]) -> GroupedTally:
     tallies = tuple((group, _tally(one)) for group, one in values["groups"].items())
+    check_names(tuple(values["groups"]), "group")
     _require(bool(tallies) and isinstance(values["by"], str), "it has no groups")
     _require(len({(one.items, one.ledger_entry) for _, one in tallies}) == 1, "the groups were not made together")
     return GroupedTally(values["by"], tallies)
 
 
 def _tally(values: Mapping[str, Any]) -> NoisyTally:
-    items, statistic = _items(values["items"]), Statistic(values["statistic"])
-    step, share = Fraction(values["step"]), Fraction(values["share"])
-    _require(step > 0 and share > 0, "a lattice step must be positive")
+    items, statistic = _items(values["items"]), parse(Statistic, "statistic", values["statistic"])
+    step, share = _fraction(values["step"]), _fraction(values["share"])
     mechanism, public = Mechanism.from_dict(values["mechanism"]), values["public"]
     entry = values["ledger_entry"]
     _require(isinstance(values["rows_skipped"], bool) and (entry is None or isinstance(entry, str)), "wrong types")
@@ -126,7 +139,7 @@ def _tally(values: Mapping[str, Any]) -> NoisyTally:
         figures=mechanism.figures,
         law=_law(values["law"], statistic, items, share),
         public_exposure=None if public["exposure"] is None else _floats(public["exposure"], len(items)),
-        public_total=None if public["total"] is None else float(public["total"]),
+        public_total=None if public["total"] is None else float(_floats([public["total"]], 1)[0]),
         public_pairs=None if public["pairs"] is None else _pairs(public["pairs"], len(items)),
         rows_skipped=values["rows_skipped"],
         ledger_entry=entry,
@@ -134,10 +147,20 @@ def _tally(values: Mapping[str, Any]) -> NoisyTally:
     )
 
 
+def _fraction(text: Any) -> Fraction:
+    """As `str` writes it; anything else, such as 1e999999999, might take forever to read."""
+    sound = isinstance(text, str) and re.fullmatch(r"[1-9]\d{0,99}(/[1-9]\d{0,99})?", text) is not None
+    _require(sound, "a lattice step must be a fraction above 0, such as 1/2")
+    return Fraction(text)
+
+
 def _items(values: Mapping[str, Any]) -> Items:
     pairs = values["pairs"]
-    listed = None if pairs is None else tuple((int(i), int(j)) for i, j in pairs)
-    items = Items(tuple(values["names"]), values["from_votes"], listed)
+    listed = None if pairs is None else tuple(tuple(_integers(pair, 2).tolist()) for pair in pairs)
+    names, from_votes = values["names"], values["from_votes"]
+    sound = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    _require(sound and isinstance(from_votes, bool), "its items are no list of names")
+    items = Items(tuple(names), from_votes, listed)
     if listed is not None:
         items.graph  # noqa: B018  checks the pairs
     return items

@@ -1,15 +1,18 @@
 """What a caller gave in, the value it stands for out, or an error that says what can be given.
 
 Words become members of an enum; numbers of any kind (NumPy's, fractions, decimals) become floats or whole numbers.
+Paths become paths.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from numbers import Integral, Rational, Real
+from pathlib import Path
 from typing import TypeVar
 
 from quietrank.errors import PrivacyError, QuietrankError, option
@@ -58,3 +61,11 @@ def flag(name: str, given: object) -> bool:
     if isinstance(given, bool) or type(given).__name__ in ("bool_", "bool"):
         return bool(given)
     raise QuietrankError(f"{option(name)} must be True or False; got {option(name, repr(given))}")
+
+
+def file_path(given: object, name: str = "path") -> Path:
+    """A path that a system could have; `name` is that of the argument."""
+    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise QuietrankError(f"{option(name)} must be the path of a file, as text or a Path; got {given!r}")
+    return Path(text)

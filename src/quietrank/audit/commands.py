@@ -45,7 +45,8 @@ def audit(
     from quietrank.outputs import PICTURE, check_output
 
     check_output(plot, PICTURE, "plot", overwrite=overwrite)
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    stderr = Console(stderr=True)
+    with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
         task = bar.add_task("attacking …", total=None)
         found = run.audit(
             mechanism=mechanism,

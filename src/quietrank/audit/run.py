@@ -29,12 +29,12 @@ from quietrank.audit.attacked import all_cases, black_box_cases, growing_cases, 
 from quietrank.audit.cases import Case
 from quietrank.audit.neighbours import Neighbouring
 from quietrank.audit.report import Audit, Finding, Histogram
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.estimators.methods import Method
 from quietrank.privacy import Neighbours, Unit
 from quietrank.processes import results
 from quietrank.tally import PairTally, Tally
-from quietrank.words import parse
+from quietrank.words import flag, number, parse, whole_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -281,16 +281,20 @@ def audit(
         None if unit is None else parse(Unit, "unit", unit),
         None if neighbours is None else parse(Neighbours, "neighbours", neighbours),
     )
-    if epsilon is not None and not 0.001 <= epsilon <= 20:
-        raise PrivacyError(f"epsilon must lie between 0.001 and 20 for an audit to say something; got {epsilon}")
+    given = None if epsilon is None else _checked_epsilon(epsilon)
+    quick, workers = flag("quick", quick), None if workers is None else _checked_workers(workers)
+    risk = _checked_risk(risk)
     sizes = QUICK if quick else FULL
     epsilons = (1.0,) if quick else EPSILONS
-    epsilons = epsilons if epsilon is None else (float(epsilon),)
+    epsilons = epsilons if given is None else (given,)
     middle = 1.0 if 1.0 in epsilons else epsilons[0]
     attacked = chosen.among(black_box_cases(epsilons, quick=quick))
     jobs, judged = _jobs(chosen, attacked, sizes, middle, quick=quick, risk=risk)
     if not jobs:
-        raise PrivacyError("no mechanism makes such a promise; leave out one of mechanism, unit and neighbours")
+        raise PrivacyError(
+            f"no mechanism makes such a promise; leave out one of {option('mechanism')}, {option('unit')} and "
+            f"{option('neighbours')}"
+        )
     began = time.perf_counter()
     done = list(_all(jobs, workers or os.cpu_count() or 1, progress))
     findings = [result for result in done if isinstance(result, Finding)]
@@ -298,6 +302,32 @@ def audit(
         parts = [result for result in done if isinstance(result, Scores) and result.case == case]
         findings.append(black_box_finding(case, parts, judged))
     return Audit(tuple(sorted(findings, key=_place)), risk, quick, time.perf_counter() - began)
+
+
+def _checked_epsilon(given: object) -> float:
+    value = number(given)
+    if value is None or not 0.001 <= value <= 20:
+        raise PrivacyError(
+            f"{option('epsilon')} must lie between 0.001 and 20 for an audit to say something; got "
+            f"{option('epsilon', repr(given))}"
+        )
+    return value
+
+
+def _checked_risk(given: object) -> float:
+    value = number(given)
+    if value is None or not 0 < value < 1:
+        raise PrivacyError(f"risk must be a probability between 0 and 1; got risk={given!r}")
+    return value
+
+
+def _checked_workers(given: object) -> int:
+    value = whole_number(given)
+    if value is None or value < 1:
+        raise PrivacyError(
+            f"{option('workers')} must be a whole number, 1 or more; got {option('workers', repr(given))}"
+        )
+    return value
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from quietrank.errors import QuietrankError, SolverError
+from quietrank.errors import QuietrankError, SolverError, option
 from quietrank.estimators.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
 from quietrank.items import Items
 from quietrank.noisy import Floats, NoisyTally
@@ -98,7 +98,9 @@ def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
     try:
         return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
     except ArithmeticError:
-        raise SolverError(f"gamma={gamma} is too small for noise like this; use a larger gamma, or auto") from None
+        raise SolverError(
+            f"{option('gamma', gamma)} is too small for noise like this; use a larger one, or {option('gamma', 'auto')}"
+        ) from None
 
 
 def _design(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
@@ -116,8 +118,8 @@ def _released(values: Floats | None, noisy: NoisyTally, method: Method) -> Float
     both = "net wins and how often items were compared"
     needed = {Method.WINS: "wins", Method.NET_WINS: "net wins"}.get(method, both)
     raise QuietrankError(
-        f"method={method} needs {needed}, and this tally holds {noisy.statistic} only; rank with method={method} in "
-        f"the first place, or use method={resolve(noisy, Method.AUTO)} here"
+        f"{option('method', method)} needs {needed}, and this tally holds {noisy.statistic} only; rank with "
+        f"{option('method', method)} in the first place, or use {option('method', resolve(noisy, Method.AUTO))} here"
     )
 
 

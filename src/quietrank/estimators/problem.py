@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from quietrank.errors import SolverError
+from quietrank.errors import SolverError, option
 from quietrank.estimators.arrays import exact_means
 from quietrank.estimators.links import LOGISTIC, Link
 from quietrank.estimators.pairs import FloatArray, IndexArray, Pairs
@@ -36,7 +36,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.ridge) and self.ridge >= 0):
-            raise SolverError(f"ridge must be finite and >= 0, got ridge={self.ridge}")
+            raise SolverError(f"{option('ridge')} must be finite and >= 0; got {option('ridge', self.ridge)}")
         if self.linear is None:
             return
         if self.linear.shape != (self.pairs.n_items,) or not np.isfinite(self.linear).all():

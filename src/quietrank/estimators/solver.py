@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quietrank.errors import SolverError
+from quietrank.errors import SolverError, option
 from quietrank.estimators.arrays import add_exactly, component_means, euclidean, inner, two_sum
 from quietrank.estimators.certificate import (
     DIGITS,
@@ -111,7 +111,7 @@ def require_minimiser(problem: Problem) -> None:
     if int(strong.max(initial=0)) != int(problem.components.max(initial=0)):
         raise SolverError(
             "without a ridge these votes have no finite scores: some group of items never lost to (or never beat) "
-            "the items it met; give a ridge > 0, for example ridge=1.0"
+            f"the items it met; give a {option('ridge')} above 0, for example {option('ridge', '1.0')}"
         )
 
 

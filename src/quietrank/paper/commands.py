@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("paper-results")
 
+
+def _folder(text: str | Path) -> Path:
+    """The folder; nothing is not the folder one happens to be in."""
+    if not str(text):
+        raise typer.BadParameter("give the name of a folder, or . for this one", param_hint="--out")
+    return Path(text)
+
+
 paper_app = typer.Typer(
     help="The published experiments: figures, a table of means, and a comparison with the published numbers.",
     add_completion=False,
@@ -33,9 +41,9 @@ def paper(
         int | None, typer.Option(help="Per set-up; as published when not given.", metavar="R", min=1)
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few set-ups, few repetitions: under a minute.")] = False,
-    out: Annotated[Path, typer.Option(help="Where results are kept; a run continues there.", metavar="DIR")] = (
-        DEFAULT_OUT
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Where results are kept; a run continues there.", metavar="DIR", parser=_folder)
+    ] = DEFAULT_OUT,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 1,
     workers: Annotated[
         int | None, typer.Option(help="Processes; the numbers do not depend on it.", metavar="W", min=1)
@@ -95,7 +103,9 @@ def _run(settings: Settings) -> None:
     from rich.console import Console
 
     from quietrank.paper.figures import draw
+    from quietrank.paper.run import require_place
 
+    require_place(settings.out)
     stderr = Console(stderr=True)
     try:
         rows = _with_progress(settings, stderr)

@@ -78,7 +78,7 @@ def read_published(path: Path) -> list[Published]:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             return [_published(row) for row in csv.DictReader(stream)]
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+    except (OSError, csv.Error, KeyError, TypeError, ValueError):
         raise QuietrankError(
             f"cannot read published figures from {path}; give a CSV file with the columns "
             "experiment,method,metric,n,p,epsilon,mean or figure,data,method,epsilon,mean_rank_difference"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from quietrank.errors import QuietrankError
+from quietrank.errors import QuietrankError, ReleaseError, option
 from quietrank.outputs import MEANS, check_output, written_whole
 from quietrank.paper import experiments
 from quietrank.paper.experiments import Cell, Point
@@ -129,10 +129,18 @@ def chunks(settings: Settings) -> list[Chunk]:
     return found
 
 
+def require_place(out: Path) -> None:
+    """Refuse, before anything is computed, what can be no folder, or one whose table of means is not ours."""
+    there = next(place for place in (out, *out.parents) if place.exists())
+    if not there.is_dir():
+        raise ReleaseError(f"{there} is no folder; choose another place for the results with {option('out')}")
+    if there == out:
+        check_output(out / "means.csv", MEANS, overwrite=True)
+
+
 def run(settings: Settings, progress: Progress = lambda done, total: None) -> list[Row]:
     """Compute what is missing, then read all parts, write DIR/means.csv and return its rows."""
-    if settings.out.is_dir():
-        check_output(settings.out / "means.csv", MEANS, overwrite=True)
+    require_place(settings.out)
     todo = chunks(settings)
     total = sum(chunk.cost for chunk in todo)
     missing = [chunk for chunk in todo if chunk.load() is None]
@@ -215,7 +223,7 @@ def read_rows(path: Path) -> list[Row]:
         raise QuietrankError(
             f"there are no results in {path.parent}; make them with: quietrank paper --out {path.parent}"
         ) from None
-    except (KeyError, TypeError, ValueError):
+    except (csv.Error, KeyError, TypeError, ValueError):
         raise QuietrankError(f"{path} is not a table of means that quietrank paper wrote; run it again") from None
 
 

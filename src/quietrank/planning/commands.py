@@ -143,7 +143,8 @@ def _progress() -> Iterator[Any]:
         progress.TextColumn("simulating"), progress.BarColumn(), progress.TaskProgressColumn(),
         progress.TimeElapsedColumn(),
     )  # fmt: skip
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0)
         yield lambda share: bar.update(task, completed=share)
 
