@@ -313,7 +313,7 @@ GENERAL: list[Line] = [
 NUMBERS: list[Line] = [
     (f"rank votes.csv --items x,y,z --unit comparison --epsilon {value}", code, message)
     for value, code, message in [
-        ("0", REFUSED, r"--epsilon must be a number above 0"),
+        ("0", REFUSED, r"--epsilon must be a number > 0"),
         ("-1", REFUSED, r"--epsilon -1\.0"),
         ("nan", REFUSED, "--epsilon nan"),
         ("inf", REFUSED, "--epsilon inf"),
