@@ -205,8 +205,8 @@ def get_link(link: str | Link) -> Link:
         )
     if link not in _BY_NAME:
         raise SolverError(
-            f"unknown {option('link')} {link!r}; use {option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
-            f"{either(', or an object with the methods of Link', '')}"
+            f"unknown {option('link')} {link!r}; use {option('link', 'logistic')} or "
+            f"{option('link', 'hyperbolic-secant')}{either(', or an object with the methods of Link', '')}"
         )
     return _BY_NAME[link]
 
