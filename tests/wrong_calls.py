@@ -693,7 +693,7 @@ LEDGERS += [
         ("b.db --epsilon much --data v --unit person", USAGE, INVALID),
         ("b.db --epsilon '' --data v --unit person", USAGE, INVALID),
         ("b.db --epsilon 1 --data '' --unit person", REFUSED, "which votes the budget is for"),
-        ("b.db --epsilon 1 --data ' ' --unit person", REFUSED, "--data NAME"),
+        ("b.db --epsilon 1 --data ' ' --unit person", REFUSED, "--data must be a name"),
         ("b.db --epsilon 1 --data v --unit ''", REFUSED, "--unit must be one of"),
         ("b.db --epsilon 1 --data v --unit votes", REFUSED, "--unit must be one of"),
         ("b.db --epsilon 1 --data v --unit person --delta 1", REFUSED, "--delta must be"),

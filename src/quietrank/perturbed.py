@@ -21,7 +21,7 @@ from quietrank import noise
 from quietrank.accounting import Charge, Cost, Ledger, as_written
 from quietrank.calibration import Calibration, default_gamma, noise_scale, privacy_loss, require_protectable
 from quietrank.certified import Objective, minimise
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.estimators.links import HYPERBOLIC_SECANT, LOGISTIC, Link, check_link, get_link
 from quietrank.estimators.pairs import FloatArray
 from quietrank.items import Items
@@ -186,7 +186,8 @@ def _chosen_gamma(
         raise PrivacyError(
             f"the number of votes is not public for unit={privacy.unit} with neighbours={privacy.neighbours}"
             f"{' in one group' * (releases_per_unit - 1)}, so no default gamma can be computed from it; declare "
-            "--gamma, or --comparisons-per-item as it was expected before the votes came in (2 × votes / items)"
+            f"{option('gamma')}, or {option('comparisons_per_item')} as expected before the votes came in "
+            "(2 × votes / items)"
         )
     epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
     chosen = parse(Calibration, "calibration", calibration)

@@ -191,14 +191,14 @@ _BY_NAME: dict[str, Link] = {link.name: link for link in (LOGISTIC, HYPERBOLIC_S
 
 def get_link(link: str | Link) -> Link:
     """The link of that name; a user's own link is checked first."""
-    if not isinstance(link, str):
+    if not isinstance(link, str) and hasattr(link, "cdf"):
         return link if isinstance(link, Logistic | HyperbolicSecant) else check_link(link)
     if link == "probit":
         raise SolverError(
             "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; "
             f"use one of {', '.join(sorted(_BY_NAME))}"
         )
-    if link not in _BY_NAME:
+    if not isinstance(link, str) or link not in _BY_NAME:
         raise SolverError(f"unknown {option('link')} {link!r}; use one of {', '.join(sorted(_BY_NAME))}")
     return _BY_NAME[link]
 

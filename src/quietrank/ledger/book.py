@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from quietrank.accounting import Charge
-from quietrank.errors import BudgetError, LedgerError, PrivacyError
+from quietrank.errors import BudgetError, LedgerError, PrivacyError, option
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
 from quietrank.ledger.file import broken, reading, writing
 from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
 from quietrank.privacy import Neighbours, Privacy, Unit, plain_number
-from quietrank.words import parse
+from quietrank.words import file_path, parse
 
 
 class BudgetLedger:
@@ -38,10 +38,10 @@ class BudgetLedger:
         checked = Privacy(epsilon, "comparison", delta)  # for its checks of ε and δ
         plans = Budget.plans(checked.epsilon, checked.delta)
         kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
-        if not data.strip():
-            raise LedgerError("say which votes the budget is for: a name (--data NAME)")
+        if not (isinstance(data, str) and data.strip()):
+            raise LedgerError(f"say which votes the budget is for: {option('data')} must be a name; got {data!r}")
         terms = Terms(data, *kinds, plans, now(), secrets.token_hex(16))
-        place, text = Path(path).absolute(), terms.to_text()
+        place, text = file_path(path).absolute(), terms.to_text()
         state = State(0, chained(FORMAT, text), plans[0].untouched).to_text()
         ledger_file.create(place, (text, state, chained(text, state)))
         return cls(place, terms)
@@ -50,7 +50,7 @@ class BudgetLedger:
     def open(cls, path: str | Path) -> BudgetLedger:
         """Open a ledger; its header and its last entry must hold together."""
         # SQLite names the journal after the file itself, so links are followed first.
-        place = Path(path).resolve()
+        place = file_path(path).resolve()
         with reading(place) as db:
             terms, _ = _checked(db, place)
         return cls(place, terms)
@@ -164,7 +164,7 @@ def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: S
     if spend.delta > 0 and plans[0][0].delta == 0:
         return PrivacyError(
             f"this ledger allows no delta, and the release asks for delta={plain_number(charge.cost.delta)}; make it "
-            "with delta=0, or use a ledger made with --delta"
+            f"with delta=0, or use a ledger made with {option('delta')}"
         )
     left = max(plan.reserve - spent.delta for plan, spent in plans)
     if spend.delta > left and spend.rho is None:

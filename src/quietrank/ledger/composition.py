@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from quietrank.accounting import SLACK, Cost, epsilon_of, lowest_point, rho_for
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.privacy import Neighbours, Privacy, Unit
 
 GRAIN = 2**80
@@ -105,7 +105,7 @@ def _votes_per_person(release: Privacy, theirs: str, ours: str) -> int:
     if release.max_per_person is None:
         raise PrivacyError(
             f"{theirs} and no max_per_person cannot be paid from {ours}: nothing bounds how many votes one person "
-            "has; give max_per_person (--max-per-person), or make it with unit=person"
+            f"has; give {option('max_per_person')}, or make it with {option('unit', 'person')}"
         )
     return release.max_per_person
 
