@@ -140,7 +140,9 @@ def _read_names(path: Path, what: str) -> tuple[str, ...]:
 
 
 def _missing(path: Path) -> str:
-    return f"{path} is a folder" if is_folder(path) else f"there is no file {path}"
+    if is_folder(path):
+        return f"{path} is a folder"
+    return f"{path} cannot be read" if is_file(path) else f"there is no file {path}"
 
 
 def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:
