@@ -70,5 +70,5 @@ def test_a_mechanism_that_was_asked_for_is_taken() -> None:
 
 def test_a_clip_alone_cannot_serve_laplace_noise() -> None:
     """A clipped vector has no bounded weight; the message says what is missing."""
-    with pytest.raises(PrivacyError, match="max-per-person"):
+    with pytest.raises(PrivacyError, match="max_per_person"):
         choose(_items(3), Privacy(1, "person", delta=1e-6, clip=2.0), Method.AUTO, MechanismName.LAPLACE)

@@ -177,8 +177,7 @@ def _make_ledgers(folder: Path) -> None:
     with sqlite3.connect(folder / "other.db") as db:
         db.execute("CREATE TABLE mine (a)")
     db.close()
-    ledger = BudgetLedger.create(folder / "read-only.db", 9, **make)
-    ledger.path.chmod(0o400)
+    BudgetLedger.create(folder / "read-only.db", 9, **make)
 
 
 def _make_results(folder: Path, votes: Votes, lands: Votes) -> None:
@@ -1003,10 +1002,18 @@ PAPER: list[Line] = [
     ]
 ]
 
-NOT_ROOT: list[Line] = [
+READ_ONLY: list[Line] = [
     (f"{RANK} --ledger read-only.db", REFUSED, "cannot be written"),
+    (f"{RANK} --ledger unreadable.db", USAGE, "is not readable"),
+    (f"{RANK} --out folder/r.json", REFUSED, "nothing can be written in folder"),
+    (f"rank unreadable.csv --items x,y,z {PROMISE}", USAGE, "is not readable"),
+    (f"rank votes.csv --items unreadable.csv {PROMISE}", REFUSED, "unreadable.csv cannot be read"),
+    ("rerank unreadable.json", USAGE, "is not readable"),
+    ("ledger show unreadable.db", USAGE, "is not readable"),
+    ("ledger new folder/b.db --epsilon 1 --data v --unit person", REFUSED, "cannot be"),
+    ("simulate --items 5 --p 0.5 --out folder/v.csv", REFUSED, "nothing can be written in folder"),
 ]
-"""nothing is read-only for root"""
+"""for those who are not root, to whom everything is open"""
 
 LINES = [
     *GENERAL,
@@ -1025,3 +1032,4 @@ LINES = [
     *PAPER,
 ]
 CALLS = [(_words(words), code, message) for words, code, message in LINES]
+NOT_ROOT = [(_words(words), code, message) for words, code, message in READ_ONLY]

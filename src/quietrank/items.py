@@ -66,7 +66,14 @@ def _as_names(names: Iterable[object], what: str) -> tuple[str, ...]:
     """A list of names, or of whole numbers that stand for them."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise VotesError(f"{option(what + 's')} must be a list of names, such as ['tea', 'coffee']; got {names!r}")
-    return tuple(_as_name(name, what) for name in names)
+    return tuple(_as_name(name, what) for name in _each(names, what + "s"))
+
+
+def _each(given: Iterable[object], name: str) -> list[object]:
+    try:
+        return list(given)
+    except TypeError:  # an array without dimensions has a way to iterate over it, which fails
+        raise VotesError(f"{option(name)} must be a list; got {given!r}") from None
 
 
 def _as_name(given: object, what: str) -> str:
@@ -133,7 +140,9 @@ def _read_names(path: Path, what: str) -> tuple[str, ...]:
 
 
 def _missing(path: Path) -> str:
-    return f"{path} is a folder" if is_folder(path) else f"there is no file {path}"
+    if is_folder(path):
+        return f"{path} is a folder"
+    return f"{path} cannot be read" if is_file(path) else f"there is no file {path}"
 
 
 def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:

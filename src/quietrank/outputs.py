@@ -116,6 +116,8 @@ def write_text(path: Path, text: str, kind: Kind, *, overwrite: bool = True) -> 
 @contextmanager
 def written_whole(path: Path, kind: Kind, *, overwrite: bool = True) -> Iterator[Path]:
     """A name to write under, with the ending of the path; what stands there at the end gets the path's own name."""
+    if not path.name:
+        raise ReleaseError(f"{path} is a folder; give the name of a file in it")
     ending = next((end for end in kind.endings if path.name.lower().endswith(end)), path.suffix)
     draft = path.with_name(f".quietrank-{uuid.uuid4().hex[:12]}{ending}")
     try:

@@ -21,7 +21,7 @@ from quietrank.privacy import Design, Privacy
 from quietrank.release import Mechanism, Release, make_release
 from quietrank.tally import tally_groups, tally_pairs, tally_pairs_of_groups, tally_votes
 from quietrank.votes import Votes
-from quietrank.words import number, parse
+from quietrank.words import file_path, number, parse
 
 Gamma = float | Literal["auto"]
 Payer = Ledger | str | os.PathLike[str] | None
@@ -149,6 +149,8 @@ def rerank(
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
     """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at."""
+    if not isinstance(votes, Votes):
+        raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
     exact = tally_pairs(votes, Privacy(1.0, "comparison"))  # every vote counts once; the ε is not used
     return NonPrivateFit.of(exact.items, exact.in_votes(), ridge, link)
 
@@ -179,7 +181,7 @@ class Asked:
     ) -> Asked:
         """From the words of the edge."""
         asked, ranked_by = parse(MechanismName, "mechanism", mechanism), parse(Method, "method", method)
-        gamma = gamma if gamma == "auto" else _positive("gamma", gamma, ", or auto")
+        gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
         _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
@@ -210,10 +212,10 @@ def _opened(ledger: Payer) -> Ledger | None:
     if isinstance(ledger, str | os.PathLike):
         from quietrank.ledger.book import BudgetLedger
 
-        found = BudgetLedger.open(os.fspath(ledger))
+        found = BudgetLedger.open(file_path(ledger, "ledger"))
         found.require_writable()
         return found
-    if ledger is not None and not callable(getattr(ledger, "debit", None)):
+    if ledger is not None and (isinstance(ledger, type) or not callable(getattr(ledger, "debit", None))):
         raise QuietrankError(f"ledger must be a ledger or the path of one; got {ledger!r}")
     return ledger
 
@@ -256,6 +258,11 @@ def _per_group(votes: Votes, made: list[Made]) -> tuple[tuple[str, Made], ...]:
     return tuple(zip(votes.groups or (), made, strict=True))
 
 
+def _is(given: object, word: str) -> bool:
+    """Whether this word was given; an array, say, compares with a word in a way of its own."""
+    return isinstance(given, str) and given == word
+
+
 def _positive(name: str, given: object, otherwise: str = "") -> float:
     value = number(given)
     if value is None or not (math.isfinite(value) and value > 0):
@@ -277,7 +284,8 @@ def _check_options(
         raise PrivacyError(
             f"{option('mechanism', 'perturbed-mle')} gives Bradley-Terry scores; leave {option('method', method)} out"
         )
-    if not perturbed and (comparisons_per_item, calibration, link) != (None, "tight", "logistic"):
+    left_out = comparisons_per_item is None and _is(calibration, "tight") and _is(link, "logistic")
+    if not (perturbed or left_out):
         raise PrivacyError(
             f"{option('comparisons_per_item')}, {option('calibration')} and {option('link')} belong to "
             f"{option('mechanism', 'perturbed-mle')}; leave them out"

@@ -158,7 +158,7 @@ def _items(values: Mapping[str, Any]) -> Items:
     pairs = values["pairs"]
     listed = None if pairs is None else tuple(tuple(_integers(pair, 2).tolist()) for pair in pairs)
     names, from_votes = values["names"], values["from_votes"]
-    sound = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    sound = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
     _require(sound and isinstance(from_votes, bool), "its items are no list of names")
     items = Items(tuple(names), from_votes, listed)
     if listed is not None:

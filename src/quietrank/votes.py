@@ -192,10 +192,8 @@ def read_votes(
     if by is not None:
         _require_column(opened.columns, "by", by)
         columns = replace(columns, group=by)
-    if (items is None) != items_from_votes:
-        raise VotesError(
-            _WHICH_ITEMS if items is None else "items are declared, or taken from the votes; give one of the two"
-        )
+    if (items is None) != flag("items_from_votes", items_from_votes):
+        raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
     read = opened.read(tuple(columns.meaning.values()))
     _require_as_written(read, columns)
     declared = _items_in(read, columns) if items is None else declare(items)
@@ -246,10 +244,13 @@ def _open(source: object, delimiter: str | None) -> Opened:
         found = files.Source(table, None, "an Ibis table", engines.require_supported(table))
         return Opened(tuple(table.columns), lambda needed: found)
     if library in _FRAMES:
-        frame: Any = data.collect() if library == "polars" and hasattr(data, "collect") else data
-        columns = tuple(map(str, frame.column_names if library == "pyarrow" else frame.columns))
-        return Opened(columns, lambda needed: _copied(frame, library, columns, needed))
-    raise VotesError(f"cannot read votes from a {type(source).__name__}; give a path, a data frame or an Ibis table")
+        frame: Any = data.collect() if type(data).__name__ == "LazyFrame" else data  # type: ignore[attr-defined]
+        names = getattr(frame, "column_names" if library == "pyarrow" else "columns", None)
+        if names is not None:
+            columns = tuple(map(str, names))
+            return Opened(columns, lambda needed: _copied(frame, library, columns, needed))
+    kind = f"{library}.{type(source).__name__}" if library in _FRAMES else type(source).__name__
+    raise VotesError(f"cannot read votes from a {kind}; give a path, a data frame or an Ibis table")
 
 
 _FRAMES = ("pandas", "polars", "pyarrow")

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from quietrank.errors import SolverError
+from quietrank.errors import SolverError, option
 from quietrank.estimators.hessian import BandedFactor, Hessian, component_lifted
 from quietrank.estimators.links import Link, get_link
 from quietrank.estimators.pairs import FloatArray, IndexArray, Pairs, aggregate
 from quietrank.estimators.problem import Problem
 from quietrank.estimators.solver import Solution, solve
+from quietrank.words import number
 
 SMALL = 256
 MAX_STANDARD_ERRORS = 5000  # a dense inverse of this size takes seconds and 200 MB
@@ -82,7 +83,12 @@ class Fit:
 
     def standard_errors_of(self, items: ArrayLike) -> FloatArray:
         """The standard errors of some items, one linear system each: for fits with very many items."""
-        return np.array([self._variance(int(k)) for k in np.asarray(items).ravel()]) ** 0.5
+        chosen = np.asarray(items).ravel()
+        if chosen.dtype.kind not in "iu" or (
+            chosen.size and not 0 <= chosen.min() <= chosen.max() < self.pairs.n_items
+        ):
+            raise SolverError(f"items must be indices from 0 to {self.pairs.n_items - 1}; got {items!r}")
+        return np.array([self._variance(int(k)) for k in chosen]) ** 0.5
 
     def _variance(self, item: int) -> float:
         same = self.components == self.components[item]
@@ -154,4 +160,11 @@ def fit_arrays(
 
 def fit_pairs(pairs: Pairs, ridge: float = 1.0, link: str | Link = "logistic") -> Fit:
     """The same from aggregated pairs. Not private."""
-    return Fit(solve(Problem(pairs, float(ridge), get_link(link))))
+    return Fit(solve(Problem(pairs, _checked_ridge(ridge), get_link(link))))
+
+
+def _checked_ridge(ridge: object) -> float:
+    value = number(ridge)
+    if value is None:
+        raise SolverError(f"{option('ridge')} must be a number, 0 or above; got {option('ridge', repr(ridge))}")
+    return value

@@ -196,14 +196,14 @@ def is_built_in(link: Link) -> bool:
 
 def get_link(link: str | Link) -> Link:
     """The link of that name; a user's own link is checked first."""
-    if not isinstance(link, str):
+    if not isinstance(link, str) and hasattr(link, "cdf"):
         return check_link(link)
     if link == "probit":
         raise SolverError(
             "the probit link is refused: F'/(F(1−F)) is unbounded, so no noise scale makes it private; use "
             f"{option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
         )
-    if link not in _BY_NAME:
+    if not isinstance(link, str) or link not in _BY_NAME:
         raise SolverError(
             f"unknown {option('link')} {link!r}; use {option('link', 'logistic')} or "
             f"{option('link', 'hyperbolic-secant')}{either(', or an object with the methods of Link', '')}"

@@ -15,6 +15,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from quietrank.errors import VotesError
+from quietrank.words import whole_number
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int32]
@@ -143,6 +144,7 @@ def aggregate(
     weight: ArrayLike | None = None,
 ) -> Pairs:
     """Count votes per pair. `tie[k]` true makes vote k half a win for each side; `weight` defaults to 1."""
+    n_items, winner, loser = _number_of_items(n_items), _array("winner", winner), _array("loser", loser)
     won, lost = together(
         lambda: _indices("winner", winner, n_items), lambda: _indices("loser", loser, n_items), np.size(winner)
     )
@@ -157,10 +159,22 @@ def aggregate(
     return _aggregate_sorted(won, lost, n_items, ties, weights)
 
 
+def _number_of_items(given: object) -> int:
+    n_items = whole_number(given)
+    if n_items is None or not 1 <= n_items <= MAX_ITEMS:
+        raise VotesError(f"n_items must be a whole number between 1 and 2**30, got n_items={given!r}")
+    return n_items
+
+
+def _array(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise VotesError(f"{name} must be a one-dimensional array of integer item indices, not of lists") from None
+
+
 def _indices(name: str, values: ArrayLike, n_items: int) -> IntArray:
     array = np.asarray(values)
-    if not 1 <= n_items <= MAX_ITEMS:
-        raise VotesError(f"n_items must be between 1 and 2**30, got n_items={n_items}")
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -180,7 +194,7 @@ def _all_below(array: IntArray, n: int) -> bool:
 
 
 def _column(name: str, values: ArrayLike, length: int, dtype: type[np.generic]) -> NDArray[Any]:
-    array = np.asarray(values)
+    array = _array(name, values)
     if dtype is np.bool_ and array.size and array.dtype != np.bool_:
         raise VotesError(f"{name} must be a boolean array, got {array.dtype}")
     if array.shape != (length,):

@@ -21,7 +21,7 @@ from quietrank.ledger.composition import Budget, Spend, Spent, delta_of_filter, 
 from quietrank.ledger.file import broken, reading, writing
 from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
 from quietrank.privacy import Neighbours, Privacy, Unit, plain_number
-from quietrank.words import parse
+from quietrank.words import file_path, parse
 
 
 class BudgetLedger:
@@ -38,11 +38,11 @@ class BudgetLedger:
         checked = Privacy(epsilon, "comparison", delta)  # for its checks of ε and δ
         plans = Budget.plans(checked.epsilon, checked.delta)
         kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
-        if not data.strip():
+        if not (isinstance(data, str) and data.strip()):
             name = either('data="student survey"', "--data NAME")
             raise LedgerError(f"say which votes the budget is for, in your words: {name}")
         terms = Terms(data, *kinds, plans, now(), secrets.token_hex(16))
-        place, text = Path(path).absolute(), terms.to_text()
+        place, text = file_path(path).absolute(), terms.to_text()
         state = State(0, chained(FORMAT, text), plans[0].untouched).to_text()
         ledger_file.create(place, (text, state, chained(text, state)))
         return cls(place, terms)
@@ -51,7 +51,7 @@ class BudgetLedger:
     def open(cls, path: str | Path) -> BudgetLedger:
         """Open a ledger; its header and its last entry must hold together."""
         # SQLite names the journal after the file itself, so links are followed first.
-        place = Path(path).resolve()
+        place = file_path(path).resolve()
         with reading(place) as db:
             terms, _ = _checked(db, place)
         return cls(place, terms)
