@@ -15,11 +15,8 @@ from tests.wrong_calls import CALLS, NOT_ROOT, REFUSED, furnish
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 PYTHON_WORDS = re.compile(r"\b(unit|neighbours|design|method|mechanism|epsilon|delta|gamma|ridge|clip|[a-z]+_[a-z_]+)=")
-IN_PYTHON_STILL = re.compile(
-    "noisy tally is damaged|cannot be paid from|perturbed MLE is for|too small for|is not public for|allows no delta"
-)
-"""A file has Python's names for its values. The others are in modules that are being rewritten: ledger/composition.py,
-ledger/book.py, calibration.py and perturbed.py."""
+IN_PYTHON_STILL = re.compile("noisy tally is damaged")
+"""A file has Python's names for its values."""
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:

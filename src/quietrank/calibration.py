@@ -175,7 +175,7 @@ def _require_gamma(privacy: Privacy, epsilon: float, gamma: float, calibration: 
     if gamma < least:
         free = 4 * privacy.limit * link.kappa1 / epsilon
         raise PrivacyError(
-            f"{option('gamma', f'{gamma:g}')} is too small for the {calibration} calibration at epsilon={epsilon:g}: "
+            f"{option('gamma', f'{gamma:g}')} is too small for the {calibration} calibration at ε = {epsilon:g}: "
             f"the smallest gamma that works is {least:g}, and from about {free:.3g} on more gamma saves no noise; "
             f"choose a larger {option('gamma')} or {option('epsilon')}"
         )

@@ -532,11 +532,11 @@ def test_the_commands_of_the_docs_run(run: Run, tmp_path: Path, monkeypatch: pyt
 def test_a_release_does_not_overwrite_its_ledger(run: Run, tmp_path: Path) -> None:  # noqa: F811
     """--out and --ledger are two files."""
     votes = write_csv(tmp_path / "votes.csv", GOOD, ("person", "winner", "loser"))
-    new(tmp_path / "l")
-    both = ("--ledger", tmp_path / "l", "--out", tmp_path / "l")
+    new(tmp_path / "l.json")
+    both = ("--ledger", tmp_path / "l.json", "--out", tmp_path / "l.json", "--overwrite")
     result = run("rank", votes, "--items", "x,y,z", "--unit", "comparison", "--epsilon", 1, *both)
     assert result.code == 1
-    assert "overwrite the ledger" in result.stderr
+    assert "would overwrite" in result.stderr
 
 
 def test_an_empty_ledger_is_shown(run: Run, tmp_path: Path) -> None:  # noqa: F811
