@@ -128,6 +128,22 @@ def test_the_release_is_written_before_it_is_printed(folder: Path, monkeypatch: 
     assert done.value.code == 3
 
 
+def test_the_tally_is_written_before_anything_is_made_of_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noisy counts that were paid for outlive whatever fails afterwards."""
+    from quietrank import cli, pipeline
+
+    def broken(*_: object, **__: object) -> None:
+        raise QuietrankError("no ranking today")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(pipeline, "rerank", broken)
+    monkeypatch.setattr(sys, "argv", ["quietrank", *COMMAND, "--save-tally", "t.json"])
+    with pytest.raises(SystemExit) as done:
+        cli.main()
+    assert done.value.code == 1
+    assert qr.NoisyTally.from_json(folder / "t.json").privacy.epsilon == 1
+
+
 # ---- what stands there already -------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -240,6 +240,7 @@ def rank(
     )
     ridge = _gamma(gamma)
     _check_releases(out, save_tally, overwrite, reads=(source.path, ledger))
+    kept = Kept(overwrite)
     perturbed: dict[str, Any] = {
         "comparisons_per_item": comparisons_per_item, "calibration": calibration, "link": link
     }  # fmt: skip
@@ -252,13 +253,13 @@ def rank(
         if save_tally is None:
             make = pipeline.rank if by is None else pipeline.rank_by_group
             release: Release | GroupedRelease = make(votes, privacy, **words, gamma=ridge, **perturbed)
-            tally: NoisyTally | GroupedTally | None = None
         else:
             draw = pipeline.noisy_tally if by is None else pipeline.noisy_tally_by_group
-            tally = draw(votes, privacy, **words)
+            tally: NoisyTally | GroupedTally = draw(votes, privacy, **words)
+            kept.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
             release = pipeline.rerank(tally, method=method, gamma=ridge)
     try:
-        _deliver(release, format, out, overwrite, tally=tally, save_tally=save_tally, paid=True)
+        _deliver(release, format, out, kept, paid=True)
     finally:
         if warning is not None:
             tell(warning)
@@ -282,7 +283,7 @@ def rerank(
 
     _check_releases(out, None, overwrite, reads=(tally,))
     release = pipeline.rerank(load_any(tally), method=method, gamma=_gamma(gamma))
-    _deliver(release if top is None else release.top(top), format, out, overwrite)
+    _deliver(release if top is None else release.top(top), format, out, Kept(overwrite))
 
 
 @app.command()
@@ -468,46 +469,37 @@ def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease) -> No
 # ---- nothing that was paid for is lost -------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What has been written of what was made, and what could not be."""
+
+    overwrite: bool
+    paths: list[Path] = field(default_factory=list)
+    failed: list[ReleaseError] = field(default_factory=list)
+
+    def write(self, path: Path | None, text: str, kind: Kind) -> None:
+        """Write the text if there is a path; a failure is told later, when the rest is safe."""
+        if path is None:
+            return
+        try:
+            write_text(path, text, kind, overwrite=self.overwrite)
+            self.paths.append(path)
+        except ReleaseError as error:
+            self.failed.append(error)
+
+
 def _deliver(
-    release: Release | GroupedRelease,
-    format: Format,
-    out: Path | None,
-    overwrite: bool,
-    *,
-    tally: NoisyTally | GroupedTally | None = None,
-    save_tally: Path | None = None,
-    paid: bool = False,
+    release: Release | GroupedRelease, format: Format, out: Path | None, kept: Kept, *, paid: bool = False
 ) -> None:
     """Files first, then the screen; whatever of it fails, a release that was paid for is in one of the two."""
-    failed: list[QuietrankError] = []
-    written = False
-    for path, text, kind in _files(release, out, tally, save_tally):
-        try:
-            write_text(path, text, kind, overwrite=overwrite)
-            written = True
-        except ReleaseError as error:
-            failed.append(error)
+    as_csv = out is not None and out.suffix.lower() == ".csv"
+    kept.write(out, release.to_csv() if as_csv else release.to_json(), RELEASE)
     try:
         _print_release(release, format)
     except (OSError, ValueError) as error:
-        _not_shown(error, release, None if not paid else (out or save_tally) if written else _rescued(release))
-    if failed:
-        raise failed[0]
-
-
-def _files(
-    release: Release | GroupedRelease,
-    out: Path | None,
-    tally: NoisyTally | GroupedTally | None,
-    save_tally: Path | None,
-) -> list[tuple[Path, str, Kind]]:
-    """What is to be written where."""
-    found = []
-    if tally is not None and save_tally is not None:
-        found.append((save_tally, tally.to_json(), TALLY))
-    if out is not None:
-        found.append((out, release.to_csv() if out.suffix.lower() == ".csv" else release.to_json(), RELEASE))
-    return found
+        _not_shown(error, (kept.paths[-1] if kept.paths else _rescued(release)) if paid else None)
+    if kept.failed:
+        raise kept.failed[0]
 
 
 def _rescued(release: Release | GroupedRelease) -> Path | None:
@@ -520,7 +512,7 @@ def _rescued(release: Release | GroupedRelease) -> Path | None:
     return None
 
 
-def _not_shown(error: Exception, release: Release | GroupedRelease, kept: Path | None) -> NoReturn:
+def _not_shown(error: Exception, kept: Path | None) -> NoReturn:
     """Say where a release is that standard output did not take; a reader that went away is no failure."""
     silence_stdout()
     if kept is not None:
