@@ -109,3 +109,20 @@ def test_a_list_of_pairs_must_cover_the_items() -> None:
     apart = from_arrow([("p1", "A1", "ç", "a")], pairs=[("A1", "ç"), ("b c", "Ω")])
     release = qr.rank(apart, Privacy(1, "person", one_per_pair=True, neighbours="add-remove"))
     assert any("2 separate parts" in assumption for assumption in release.assumptions)
+
+
+def test_the_report_refuses_what_a_release_refuses() -> None:
+    """An empty file: for votes that stand alone, and not for people, of whom some may have said nothing."""
+    with pytest.raises(VotesError, match="no votes"):
+        check.report(from_arrow([]), people=False)
+    assert check.report(from_arrow([]), people=True).rows == 0
+
+
+def test_a_name_that_is_hard_to_tell_apart_is_pointed_out() -> None:
+    """By spaces, case or Unicode form; any other name is not said to be like a declared one."""
+    for name in ("A1 ", "a1", "\uff211", "c\u0327"):
+        with pytest.raises(VotesError, match="only by spaces, case or Unicode form"):
+            tally_votes(from_arrow([("p", name, "Ω", "a")]), EACH_VOTE)
+    with pytest.raises(VotesError) as refused:
+        tally_votes(from_arrow([("p", "A2", "Ω", "a")]), EACH_VOTE)
+    assert "only by" not in str(refused.value)

@@ -81,6 +81,8 @@ def report(votes: Votes, *, people: bool) -> Report:
     """Everything the data holder should know before ranking; with `people`, a vote of nobody is a flaw."""
     with snapshot(votes, named=people) as rows:
         found = _counts(votes, rows)
+        if not found and not people:
+            raise no_votes(votes)
         flaws = _flaws(votes, rows, found, grouped=people and votes.groups is not None)
         sound = rows.filter(rows.flaw == NO_FLAW)
         ties = (sound.y == 1).sum() if "y" in sound.columns else None
@@ -102,6 +104,11 @@ def report(votes: Votes, *, people: bool) -> Report:
         examples=examples,
         unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
     )
+
+
+def no_votes(votes: Votes) -> VotesError:
+    """What to say of an empty file, where that it is empty is no secret."""
+    return VotesError(f"{votes.source.name} has no votes; give a file with a header and one row per vote")
 
 
 def most_votes(votes: Votes) -> int:

@@ -180,7 +180,7 @@ def _count(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) 
     if counted is None:
         counted = _count_snapshot(votes, privacy, clip, by_pair=by_pair)
     if counted.rows == 0 and privacy.votes_are_public:
-        raise VotesError(f"{votes.source.name} has no votes; give a file with a header and one row per vote")
+        raise check.no_votes(votes)
     return counted
 
 
