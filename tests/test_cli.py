@@ -529,3 +529,17 @@ def test_a_payment_is_told(run: Run, votes: Path, tmp_path: Path) -> None:
     paid = run("rank", votes, *VOTE, "--items", "x,y,z", "--ledger", ledger)
     assert paid.code == 0
     assert re.search(r"Paid from .*, entry 1-\w+; .*ε up to 2\.", " ".join(paid.stderr.split()))
+
+
+def test_protecting_votes_that_name_people_says_what_that_means(run: Run, votes: Path, tmp_path: Path) -> None:
+    """One line for the data holder: the most votes of a person, and how to protect people; never in the release."""
+    said = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / "r.json")
+    (line,) = [line for line in said.stderr.splitlines() if "name people" in line]
+    assert "some have up to 2" in line
+    assert "--unit person" in line
+    assert "name people" not in said.stdout + (tmp_path / "r.json").read_text()
+    capped = run("rank", votes, *VOTE, "--items", "x,y,z", "--neighbours", "add-remove", "--max-per-person", 7)
+    assert "some have up to 7" in capped.stderr
+    assert "name people" not in run("rank", votes, *PEOPLE, "--items", "x,y,z").stderr
+    nobody = write_csv(tmp_path / "nobody.csv", [row[1:] for row in GOOD], COLUMNS[1:])
+    assert "name people" not in run("rank", nobody, *VOTE, "--items", "x,y,z").stderr

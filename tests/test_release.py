@@ -14,7 +14,7 @@ import quietrank as qr
 from quietrank import noise
 from quietrank.errors import ReleaseError
 from quietrank.estimators.methods import Method
-from quietrank.privacy import Design
+from quietrank.privacy import Design, Privacy
 from quietrank.release import Release, order
 from tests.helpers import PRIVACIES, Vote, from_arrow, privacy_id
 
@@ -155,3 +155,21 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError):
         release.to_json(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_released_arrays_are_read_only() -> None:
+    """Nobody changes by accident what was paid for: of noisy tallies, public designs and perturbed scores."""
+    public = Privacy(1, "person", neighbours="outcome", design="public", max_per_person=3)
+    tally = qr.noisy_tally(from_arrow([("p1", "A1", "ç", "a")]), public)
+    assert tally.public_pairs is not None
+    arrays = [
+        tally.values,
+        tally.public_exposure,
+        tally.public_pairs.i,
+        tally.public_pairs.j,
+        tally.public_pairs.counts,
+    ]
+    for array in arrays:
+        assert array is not None
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1

@@ -25,6 +25,7 @@ from quietrank.errors import PrivacyError, option
 from quietrank.estimators.links import LOGISTIC, Link, check_decimals, get_link, is_built_in
 from quietrank.estimators.pairs import FloatArray
 from quietrank.items import Items
+from quietrank.noisy import read_only
 from quietrank.privacy import Privacy
 from quietrank.sensitivity import Bounded
 from quietrank.tally import PairTally
@@ -88,6 +89,9 @@ class PerturbedScores:
     """the id of the ledger's entry that paid for it"""
     per_item: float | None = None
     """comparisons per item, where the number of votes is public"""
+
+    def __post_init__(self) -> None:
+        read_only(self.values)
 
     @property
     def scores(self) -> FloatArray:
