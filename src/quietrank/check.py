@@ -85,18 +85,19 @@ def report(votes: Votes, *, people: bool) -> Report:
             raise no_votes(votes)
         flaws = _flaws(votes, rows, found, grouped=people and votes.groups is not None)
         sound = rows.filter(rows.flaw == NO_FLAW)
-        ties = (sound.y == 1).sum() if "y" in sound.columns else None
-        counts = _row(votes, sound.agg(votes=sound.count(), ties=sound.count() * 0 if ties is None else ties))
+        tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
+        first = collect(votes.source, sound.group_by("a").agg(ties=tied))
+        second = collect(votes.source, sound.select("b").distinct())
         named = _people(votes, sound) if votes.columns.person is not None else {}
-        met = {place for side in ("a", "b") for place in _column(votes, sound.select(x=sound[side]).distinct())}
         examples = _examples(votes, flaws, named=people) if flaws else ()
+    met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
     return Report(
         name=votes.source.name,
         columns=votes.columns.meaning,
         unread=tuple(name for name in votes.all_columns if name not in votes.columns.meaning.values()),
         rows=sum(found.values()),
-        votes=int(counts["votes"]) - flaws.get("person in several groups", 0),
-        ties=int(counts["ties"] or 0),
+        votes=found.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
+        ties=sum(first["ties"].to_pylist()),
         items=len(votes.items),
         people=named.pop("people", None),
         votes_per_person=named,
@@ -209,11 +210,6 @@ def _near(votes: Votes, name: str | bytes) -> str:
 def _folded(name: str) -> str:
     """Without what is hard to see: spaces, case, and the form in which accents are written."""
     return "".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
-
-
-def _column(votes: Votes, query: ir.Table) -> list[Any]:
-    found: list[Any] = collect(votes.source, query)["x"].to_pylist()
-    return found
 
 
 def _row(votes: Votes, query: ir.Table) -> dict[str, Any]:
