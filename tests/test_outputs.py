@@ -72,7 +72,7 @@ def test_a_terminal_without_epsilon_shows_it_in_words(folder: Path, env: dict[st
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-@pytest.mark.parametrize("format", ["table", "json", "csv"])
+@pytest.mark.parametrize("format", ["table", pytest.param("json", marks=pytest.mark.slow), "csv"])
 def test_a_full_standard_output_loses_nothing(folder: Path, format: str) -> None:
     """With --out the file is there; without it the release is in a new file, which the error names."""
     ledger = _ledger(folder)
