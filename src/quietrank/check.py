@@ -17,7 +17,7 @@ from quietrank.errors import VotesError, option
 from quietrank.joins import with_one_group
 from quietrank.privacy import Neighbours, Privacy, Unit
 from quietrank.snapshot import FLAWS, NO_FLAW, NUMBER, judged, snapshot
-from quietrank.votes import Votes, collect
+from quietrank.votes import Votes, collect, no_votes
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -82,7 +82,7 @@ def report(votes: Votes, *, people: bool) -> Report:
     with snapshot(votes, named=people) as rows:
         found = _counts(votes, rows)
         if not found and not people:
-            raise no_votes(votes)
+            raise no_votes(votes.source)
         flaws = _flaws(votes, rows, found, grouped=people and votes.groups is not None)
         sound = rows.filter(rows.flaw == NO_FLAW)
         tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
@@ -105,11 +105,6 @@ def report(votes: Votes, *, people: bool) -> Report:
         examples=examples,
         unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
     )
-
-
-def no_votes(votes: Votes) -> VotesError:
-    """What to say of an empty file, where that it is empty is no secret."""
-    return VotesError(f"{votes.source.name} has no votes; give a file with a header and one row per vote")
 
 
 def most_votes(votes: Votes) -> int:

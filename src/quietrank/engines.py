@@ -97,16 +97,16 @@ def read_once(rows: ir.Table) -> Iterator[ir.Table]:
     """The rows in a temporary table of the engine's own, which is dropped afterwards: whatever the rows come from,
     they are read exactly once."""
     backend, name = rows.get_backend(), f"quietrank_{uuid.uuid4().hex}"
-    drop = _drop_view if backend.name == "pyspark" else _drop_table
+    make, drop = (_checkpoint, _drop_view) if backend.name == "pyspark" else (_make_table, _drop_table)
     try:
-        yield (
-            _checkpoint(backend, name, rows)
-            if backend.name == "pyspark"
-            else backend.create_table(name, rows, temp=True)
-        )
+        yield make(backend, name, rows)
     finally:
         with suppress(*errors_of(backend.name)):  # an interrupted connection; the table goes with it
             drop(backend, name)
+
+
+def _make_table(backend: Any, name: str, rows: ir.Table) -> ir.Table:
+    return backend.create_table(name, rows, temp=True)
 
 
 def _drop_table(backend: Any, name: str) -> None:

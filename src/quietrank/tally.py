@@ -24,7 +24,7 @@ from quietrank.joins import by_either_side, names_table, with_place
 from quietrank.privacy import Privacy
 from quietrank.sensitivity import Bounded, Clip, half_vote
 from quietrank.snapshot import snapshot
-from quietrank.votes import Votes, collect
+from quietrank.votes import Votes, collect, no_votes
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -180,7 +180,7 @@ def _count(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) 
     if counted is None:
         counted = _count_snapshot(votes, privacy, clip, by_pair=by_pair)
     if counted.rows == 0 and privacy.votes_are_public:
-        raise check.no_votes(votes)
+        raise no_votes(votes.source)
     return counted
 
 

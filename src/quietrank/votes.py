@@ -157,6 +157,11 @@ def reading(source: files.Source) -> Iterator[None]:
         raise _unreadable(source, error) from None
 
 
+def no_votes(source: files.Source) -> VotesError:
+    """What to say of an empty source, where that it is empty is no secret."""
+    return VotesError(f"{source.name} has no votes; give a file with a header and one row per vote")
+
+
 def read_votes(
     source: object,
     items: Iterable[object] | None = None,
@@ -219,7 +224,7 @@ def _items_in(source: files.Source, columns: Columns) -> Items:
         names = rows.select(item=rows.a).union(rows.select(item=rows.b), distinct=True)
     found = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
     if not found:
-        raise VotesError(f"{source.name} has no votes; give a file with a header and one row per vote")
+        raise no_votes(source)
     # Sorted in Python: the order of text differs between engines.
     return Items(tuple(sorted(found)), from_votes=True)
 
