@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from quietrank.cli import app
+from quietrank.cli.app import app
 
 PAGE = Path(__file__).parent / "cli.md"
 

@@ -14,15 +14,15 @@ import pytest
 from scipy.optimize import linprog
 
 from quietrank import noise
-from quietrank.additive import MechanismName, calibrate
-from quietrank.graphs import Graph
-from quietrank.items import Items
-from quietrank.mechanism import add_noise
-from quietrank.noisy import NoisyTally
-from quietrank.privacy import Privacy
-from quietrank.sensitivity import Bounded, Statistic, vote_weight
-from quietrank.tally import Tally
-from quietrank.votes import Votes, read_votes
+from quietrank.crossing import add_noise
+from quietrank.estimate.noisy import NoisyTally
+from quietrank.mechanisms.additive import MechanismName, calibrate
+from quietrank.promise.graph import Graph
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Privacy
+from quietrank.statistics.sensitivity import Bounded, Statistic, vote_weight
+from quietrank.votes.read import Votes, read_votes
+from quietrank.votes.tally import Tally
 
 ITEMS = ("A1", "b c", "ç", "Ω")
 COLUMNS = ("person", "item_a", "item_b", "outcome")

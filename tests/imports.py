@@ -121,11 +121,16 @@ def _of_module(name: str, sources: Sources, rules: Rules) -> Iterator[str]:
 
 
 def _sides(name: str, rules: Rules) -> list[str]:
-    return [side for side, places in rules.sides.items() if within(name, places)]
+    """The side on which it stands by its longest name; several if it stands on more than one, none if on none."""
+    named = [(place, side) for side, places in rules.sides.items() for place in places if within(name, (place,))]
+    longest = max((len(place) for place, _ in named), default=0)
+    return [side for place, side in named if len(place) == longest]
 
 
 def _place(name: str, rules: Rules) -> int | None:
-    return next((place for place, rooms in enumerate(rules.order) if within(name, rooms)), None)
+    """The number of its room, by its longest name."""
+    named = [(len(room), place) for place, rooms in enumerate(rules.order) for room in rooms if within(name, (room,))]
+    return max(named)[1] if named else None
 
 
 def _mentioned(source: str) -> set[str]:

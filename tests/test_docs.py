@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs.make_cli import command_line_page
-from quietrank import cli
+from quietrank.cli import app as cli
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

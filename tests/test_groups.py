@@ -22,21 +22,30 @@ from numpy.typing import NDArray
 
 import quietrank as qr
 from quietrank import noise
-from quietrank.accounting import Charge, delta_of
-from quietrank.additive import Calibrated, MechanismName, calibrate, for_items, require_kept
-from quietrank.calibration import Calibration, privacy_loss
-from quietrank.choice import choose
+from quietrank.crossing import add_noise_to_groups, exact_values
 from quietrank.errors import PrivacyError, QuietrankError, ReleaseError, VotesError
-from quietrank.estimators.links import LOGISTIC
-from quietrank.estimators.methods import Method, statistic_for
-from quietrank.items import Items
-from quietrank.mechanism import add_noise_to_groups, exact_values
-from quietrank.perturbed import make_plan, perturbed_mle_of_groups
-from quietrank.privacy import Design, Neighbours, Privacy, Unit
-from quietrank.sensitivity import EXPOSURE_SHARE, Bounded, Clip, Statistic, gauge, half_vote, sensitivity, squared_l2
-from quietrank.snapshot import FLAWS
-from quietrank.tally import Tally, tally_groups, tally_pairs_of_groups, tally_votes
-from quietrank.votes import Votes, read_votes
+from quietrank.maths.links import LOGISTIC
+from quietrank.mechanisms.additive import Calibrated, MechanismName, calibrate, for_items, require_kept
+from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.perturbed_mle.loss import Calibration, privacy_loss
+from quietrank.mechanisms.perturbed_mle.mechanism import make_plan, perturbed_mle_of_groups
+from quietrank.promise.accounting import Charge, delta_of
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
+from quietrank.statistics.method import Method, statistic_for
+from quietrank.statistics.sensitivity import (
+    EXPOSURE_SHARE,
+    Bounded,
+    Clip,
+    Statistic,
+    gauge,
+    half_vote,
+    sensitivity,
+    squared_l2,
+)
+from quietrank.votes.read import Votes, read_votes
+from quietrank.votes.snapshot import FLAWS
+from quietrank.votes.tally import Tally, tally_groups, tally_pairs_of_groups, tally_votes
 from tests.helpers import COLUMNS, ITEMS, PRIVACIES, privacy_id, write_csv
 
 GROUPS = ("DE", "fr", "Österreich")

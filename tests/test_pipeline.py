@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import quietrank as qr
-from quietrank.accounting import Charge
 from quietrank.demo import demo_votes
 from quietrank.errors import PrivacyError
-from quietrank.privacy import Privacy
+from quietrank.promise.accounting import Charge
+from quietrank.promise.privacy import Privacy
 from tests.helpers import from_arrow, silence
 
 SHARED = Path(__file__).parent.parent.parent / "shared"

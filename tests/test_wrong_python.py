@@ -18,10 +18,11 @@ import pyarrow as pa
 import pytest
 
 import quietrank
-from quietrank import estimators, tally_file
+from quietrank import estimators
 from quietrank.ledger import book
-from quietrank.simulate import read_strengths
-from tests.test_wrong_calls import contents
+from quietrank.publish import tally_file
+from quietrank.simulation import read_strengths
+from tests.cli.test_wrong_calls import contents
 
 qr: Any = quietrank
 fit_arrays: Any = estimators.fit_arrays

@@ -20,16 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 
-from quietrank.additive import MechanismName
-from quietrank.choice import choose
-from quietrank.estimators.methods import Method, estimate
-from quietrank.items import Items
-from quietrank.mechanism import add_noise
-from quietrank.perturbed import perturbed_mle
-from quietrank.privacy import Privacy
-from quietrank.sensitivity import Bounded
-from quietrank.simulate import graph_votes, item_names, paper_strengths
-from quietrank.tally import PairTally
+from quietrank.crossing import add_noise
+from quietrank.estimate.methods import estimate
+from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.perturbed_mle.mechanism import perturbed_mle
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Privacy
+from quietrank.simulation import graph_votes, item_names, paper_strengths
+from quietrank.statistics.method import Method
+from quietrank.statistics.sensitivity import Bounded
+from quietrank.votes.tally import PairTally
 
 N, K = 300, 75
 DENSITIES, EPSILONS = (0.1, 0.25, 0.5, 1.0), (0.5, 1.0, 2.5)

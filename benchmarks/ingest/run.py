@@ -16,8 +16,8 @@ from pathlib import Path
 import duckdb
 
 import quietrank as qr
-from quietrank.privacy import Privacy
-from quietrank.tally import tally_votes
+from quietrank.promise.privacy import Privacy
+from quietrank.votes.tally import tally_votes
 
 ITEMS, PEOPLE, LIMIT = 2_000, 200_000, 20
 ALLOWED_RATIO, ALLOWED_SECONDS = 1.5, 0.3

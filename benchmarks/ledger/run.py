@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from quietrank.accounting import Charge, Cost
 from quietrank.ledger import book as ledgers
 from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.composition import spend_of
 from quietrank.ledger.records import State, chained
-from quietrank.privacy import Privacy
+from quietrank.promise.accounting import Charge, Cost
+from quietrank.promise.privacy import Privacy
 
 ENTRIES, REPEAT, ALLOWED = 100_000, 200, 20.0
 EPSILON = 1e-5

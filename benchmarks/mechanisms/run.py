@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from quietrank.additive import MechanismName, calibrate, for_items
-from quietrank.items import Items
-from quietrank.privacy import Privacy
-from quietrank.sensitivity import Statistic
-from quietrank.simulate import item_names
+from quietrank.mechanisms.additive import MechanismName, calibrate, for_items
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Privacy
+from quietrank.simulation import item_names
+from quietrank.statistics.sensitivity import Statistic
 
 SMALL = (4, 6, 10, 20, 50, 100, 200)
 LARGE = (1_000, 10_000, 100_000, 1_000_000)

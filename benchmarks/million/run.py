@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from quietrank.estimators.field import Floats, all_pairs
-from quietrank.estimators.scores import Design, RankOneDesign, UniformDesign, fit_scores
+from quietrank.maths.field import Floats, all_pairs
+from quietrank.maths.scores import Design, RankOneDesign, UniformDesign, fit_scores
 
 VOTES_PER_ITEM = 100.0
 NOISE_SCALE = 4.0  # Laplace(2/ε) at ε = 0.5

@@ -95,7 +95,7 @@ def scikit_learn(winner: np.ndarray, loser: np.ndarray, n: int) -> np.ndarray:
 
 def scikit_learn_kindly(winner: np.ndarray, loser: np.ndarray, n: int) -> np.ndarray:
     """The same on pairs aggregated by us, which a user of scikit-learn does not have."""
-    from quietrank.estimators.pairs import aggregate
+    from quietrank.maths.pairs import aggregate
 
     p = aggregate(winner, loser, n)
     weight, i, j = np.concatenate([p.wins_i, p.wins_j]), np.tile(p.i, 2), np.tile(p.j, 2)

@@ -16,36 +16,37 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from quietrank import estimators
-    from quietrank.audit.run import audit
+    from quietrank.auditing.run import audit
     from quietrank.errors import QuietrankError
-    from quietrank.grouped import GroupedRelease
-    from quietrank.noisy import GroupedTally, NoisyTally
-    from quietrank.nonprivate import NonPrivateFit
+    from quietrank.estimate.noisy import GroupedTally, NoisyTally
     from quietrank.pipeline import fit, noisy_tally, noisy_tally_by_group, rank, rank_by_group, rerank
-    from quietrank.planning.ask import plan
+    from quietrank.planning.plan import plan
     from quietrank.planning.result import Plan
-    from quietrank.privacy import Privacy
-    from quietrank.release import Release
-    from quietrank.votes import Votes, read_votes
+    from quietrank.promise.privacy import Privacy
+    from quietrank.publish.grouped import GroupedRelease
+    from quietrank.publish.nonprivate import NonPrivateFit
+    from quietrank.publish.release import Release
+    from quietrank.votes.read import Votes, read_votes
 
 # Imported when first used: `import quietrank` itself must stay light.
 _HOME = {
-    "GroupedRelease": "quietrank.grouped",
-    "GroupedTally": "quietrank.noisy",
-    "NoisyTally": "quietrank.noisy",
-    "NonPrivateFit": "quietrank.nonprivate",
+    "GroupedRelease": "quietrank.publish.grouped",
+    "GroupedTally": "quietrank.estimate.noisy",
+    "NoisyTally": "quietrank.estimate.noisy",
+    "NonPrivateFit": "quietrank.publish.nonprivate",
     "Plan": "quietrank.planning.result",
-    "Privacy": "quietrank.privacy",
+    "Privacy": "quietrank.promise.privacy",
     "QuietrankError": "quietrank.errors",
-    "Release": "quietrank.release",
-    "Votes": "quietrank.votes",
+    "Release": "quietrank.publish.release",
+    "Votes": "quietrank.votes.read",
+    "audit": "quietrank.auditing.run",
     "fit": "quietrank.pipeline",
     "noisy_tally": "quietrank.pipeline",
     "noisy_tally_by_group": "quietrank.pipeline",
-    "plan": "quietrank.planning.ask",
+    "plan": "quietrank.planning.plan",
     "rank": "quietrank.pipeline",
     "rank_by_group": "quietrank.pipeline",
-    "read_votes": "quietrank.votes",
+    "read_votes": "quietrank.votes.read",
     "rerank": "quietrank.pipeline",
 }
 
@@ -74,8 +75,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in ("audit", "estimators"):
-        return importlib.import_module(f"quietrank.{name}")  # audit, a package, can be called
+    if name == "estimators":
+        return importlib.import_module("quietrank.estimators")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'quietrank' has no attribute {name!r}")

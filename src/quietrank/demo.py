@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
-from quietrank.privacy import Privacy
-from quietrank.votes import Votes, read_votes
+from quietrank.promise.privacy import Privacy
+from quietrank.votes.read import Votes, read_votes
 
 UNIVERSITIES = ("Barcelona", "London", "Milano", "Paris", "St.Gallen", "Stockholm")
 

@@ -7,21 +7,22 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, overload
 
-from quietrank.accounting import Ledger
-from quietrank.additive import MechanismName, for_items
-from quietrank.choice import choose
+from quietrank.crossing import add_noise, add_noise_to_groups
 from quietrank.errors import PrivacyError, QuietrankError, either, option
-from quietrank.estimators.methods import Estimate, Method, assumptions, estimate, needs_pairs, resolve
-from quietrank.grouped import GroupedRelease
-from quietrank.mechanism import add_noise, add_noise_to_groups
-from quietrank.noisy import GroupedTally, NoisyTally
-from quietrank.nonprivate import NonPrivateFit
-from quietrank.perturbed import PerturbedScores, perturbed_mle, perturbed_mle_of_groups
-from quietrank.privacy import Design, Privacy
-from quietrank.release import Mechanism, Release, make_release
-from quietrank.tally import tally_groups, tally_pairs, tally_pairs_of_groups, tally_votes
-from quietrank.votes import Votes
-from quietrank.words import file_path, number, parse
+from quietrank.estimate.methods import Estimate, assumptions, estimate, resolve
+from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.mechanisms.additive import MechanismName, for_items
+from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedScores, perturbed_mle, perturbed_mle_of_groups
+from quietrank.promise.accounting import Ledger
+from quietrank.promise.arguments import file_path, number, parse
+from quietrank.promise.privacy import Design, Privacy
+from quietrank.publish.grouped import GroupedRelease
+from quietrank.publish.nonprivate import NonPrivateFit
+from quietrank.publish.release import Mechanism, Release, make_release
+from quietrank.statistics.method import Method, needs_pairs
+from quietrank.votes.read import Votes
+from quietrank.votes.tally import tally_groups, tally_pairs, tally_pairs_of_groups, tally_votes
 
 Gamma = float | Literal["auto"]
 Payer = Ledger | str | os.PathLike[str] | None

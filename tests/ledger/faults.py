@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from quietrank import noise, pipeline
-from quietrank.accounting import Charge, Cost
 from quietrank.errors import BudgetError, QuietrankError
 from quietrank.ledger import book as ledgers
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger import records as ledger_records
 from quietrank.ledger.book import BudgetLedger
-from quietrank.privacy import Privacy
-from quietrank.votes import Votes, read_votes
+from quietrank.promise.accounting import Charge, Cost
+from quietrank.promise.privacy import Privacy
+from quietrank.votes.read import Votes, read_votes
 
 EPSILON = 0.01
 PRIVACY = Privacy(EPSILON, "comparison")

@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank import noise
-from quietrank.accounting import Charge, Cost, rho_for
 from quietrank.errors import BudgetError, LedgerError, PrivacyError
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.records import chained
-from quietrank.tally import tally_votes
+from quietrank.promise.accounting import Charge, Cost, rho_for
+from quietrank.votes.tally import tally_votes
+from tests.cli.test_app import GOOD, Run, run  # noqa: F401
 from tests.helpers import from_arrow, write_csv
-from tests.test_cli import GOOD, Run, run  # noqa: F401
 
 VOTES = [("p1", "A1", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "A1", "Ω", "b")]
 

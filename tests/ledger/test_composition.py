@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietrank.accounting import Cost, delta_of, epsilon_of, rho_for
 from quietrank.errors import PrivacyError
 from quietrank.ledger.composition import (
     Budget,
@@ -25,8 +24,9 @@ from quietrank.ledger.composition import (
     spend_of,
     units_apart,
 )
-from quietrank.privacy import Neighbours, Privacy, Unit
-from quietrank.sensitivity import Statistic, sensitivity
+from quietrank.promise.accounting import Cost, delta_of, epsilon_of, rho_for
+from quietrank.promise.privacy import Neighbours, Privacy, Unit
+from quietrank.statistics.sensitivity import Statistic, sensitivity
 
 BUDGETS = [(0.1, 1e-5), (1.0, 1e-6), (4.0, 1e-6), (8.0, 1e-9), (30.0, 1e-3)]
 

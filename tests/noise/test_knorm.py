@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from quietrank.graphs import Graph, complete, double_cover
-from quietrank.laws import LaplaceLaw, ZonotopeLaw
+from quietrank.mechanisms.laws import LaplaceLaw, ZonotopeLaw
 from quietrank.noise import KNormNoise, LaplaceNoise, SumZero, Zonotope
 from quietrank.noise.knorm import saturating_sum
-from quietrank.sensitivity import Statistic
+from quietrank.promise.graph import Graph, complete, double_cover
+from quietrank.statistics.sensitivity import Statistic
 from tests.helpers import zonotope_gauge
-from tests.test_graphs import CYCLE_WITH_CHORD, K4_LESS_ONE, TWO_PARTS
+from tests.promise.test_graph import CYCLE_WITH_CHORD, K4_LESS_ONE, TWO_PARTS
 
 ALMOST_NEVER = 1e-7
 """the p-value below which a test of freshly drawn noise fails"""

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quietrank.errors import SolverError
-from quietrank.estimators.pairs import Pairs
-from quietrank.estimators.problem import Problem
-from quietrank.estimators.solver import solve
+from quietrank.maths.pairs import Pairs
+from quietrank.maths.problem import Problem
+from quietrank.maths.solver import solve
 from quietrank.paper import dense
 from quietrank.paper.data import Duels, Floats, graph_duels, strengths, win_probabilities
 

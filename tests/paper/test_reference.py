@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from quietrank.cli.paper import paper_app
 from quietrank.errors import QuietrankError
 from quietrank.paper import reference, run
-from quietrank.paper.commands import paper_app
 from quietrank.paper.run import Row
 
 SHARED = Path(__file__).parents[3] / "shared" / "reference"

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import quietrank as qr
 from quietrank.planning.survey import Survey, spread_of
-from quietrank.simulate import item_names, people_votes
+from quietrank.simulation import item_names, people_votes
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quietrank import cli
+from quietrank.cli import app as cli
 from tests.planning.settings import SETTINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "planning.md").read_text(encoding="utf-8")

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 
 import quietrank as qr
-from quietrank.additive import MechanismName, calibrate
 from quietrank.errors import QuietrankError
-from quietrank.items import Items
+from quietrank.mechanisms.additive import MechanismName, calibrate
 from quietrank.planning import survey as surveys
 from quietrank.planning.survey import Counts, Group, Survey, simulate, spread_of
-from quietrank.privacy import Privacy
-from quietrank.sensitivity import Clip, Statistic
-from quietrank.simulate import item_names
-from quietrank.tally import tally_pairs, tally_votes
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Privacy
+from quietrank.simulation import item_names
+from quietrank.statistics.sensitivity import Clip, Statistic
+from quietrank.votes.tally import tally_pairs, tally_votes
 
 FEW = Survey(items=5, people=40, per_person=6)
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import quietrank as qr
-from quietrank.additive import MechanismName
 from quietrank.errors import QuietrankError
-from quietrank.estimators.methods import Method
+from quietrank.mechanisms.additive import MechanismName
 from quietrank.planning.forecast import Prediction
 from quietrank.planning.question import Question
 from quietrank.planning.survey import Survey
 from quietrank.planning.targets import Target, parse_target, people_numbers, smallest, two_digit_numbers
+from quietrank.statistics.method import Method
 
 FAST: dict[str, Any] = {"repetitions": 200, "curves": False}
 

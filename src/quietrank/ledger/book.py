@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quietrank.accounting import Charge
 from quietrank.errors import BudgetError, LedgerError, PrivacyError, either, option
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
 from quietrank.ledger.file import broken, reading, writing
 from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
-from quietrank.privacy import Neighbours, Privacy, Unit, plain_number
-from quietrank.words import file_path, parse
+from quietrank.promise.accounting import Charge
+from quietrank.promise.arguments import file_path, parse
+from quietrank.promise.privacy import Neighbours, Privacy, Unit, plain_number
 
 
 class BudgetLedger:

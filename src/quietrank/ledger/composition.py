@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from quietrank.accounting import SLACK, Cost, epsilon_of, lowest_point, rho_for
 from quietrank.errors import PrivacyError, option
-from quietrank.privacy import Neighbours, Privacy, Unit
+from quietrank.promise.accounting import SLACK, Cost, epsilon_of, lowest_point, rho_for
+from quietrank.promise.privacy import Neighbours, Privacy, Unit
 
 GRAIN = 2**80
 """Losses at a Rényi order are rounded up to whole multiples of 1/GRAIN, so that sums keep a bounded length."""

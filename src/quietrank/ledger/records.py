@@ -14,10 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from quietrank.accounting import Charge
 from quietrank.ledger.composition import Budget, Filter, Spend, Spent
 from quietrank.ledger.file import broken
-from quietrank.privacy import Neighbours, Unit
+from quietrank.promise.accounting import Charge
+from quietrank.promise.privacy import Neighbours, Unit
 
 FORMAT = "quietrank/ledger/1"
 

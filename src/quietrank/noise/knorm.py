@@ -15,10 +15,10 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from quietrank.bodies import corner, generic_heights, positive_weights, spanning_forest
-from quietrank.graphs import Graph
 from quietrank.noise.exact import exactly, exponential_sum, rounded
 from quietrank.noise.lattice import LARGEST_DRAW, LaplaceNoise
+from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
+from quietrank.promise.graph import Graph
 
 Integers = NDArray[np.int64]
 

@@ -2,7 +2,7 @@
 
 Minimised: Σ_{i<j} M_ij log(2 cosh((θ_i − θ_j)/2)) − s·θ + (γ/2)‖θ‖² + w·θ, by Newton's method.
 
-Why not estimators/solver.py: that one is for sparse pairs and certifies its gradient to rounding error, which a
+Why not maths/solver.py: that one is for sparse pairs and certifies its gradient to rounding error, which a
 simulation does not need. The experiments make tens of thousands of small fits, on which this one is four times faster,
 and it can start from the last fit (measurements in README.md). The tests hold the two together to 1e-8.
 """

@@ -109,7 +109,7 @@ def code_fingerprint() -> str:
     root = files("quietrank")
     here = ("attack", "data", "dense", "experiments", "methods", "metrics", "phase")
     sources = [root / "paper" / f"{name}.py" for name in here]
-    sources += sorted((s for s in (root / "estimators").iterdir() if s.name.endswith(".py")), key=lambda s: s.name)
+    sources += sorted((s for s in (root / "maths").iterdir() if s.name.endswith(".py")), key=lambda s: s.name)
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 

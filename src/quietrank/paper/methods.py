@@ -9,12 +9,12 @@ from math import inf, isinf, log, sqrt
 
 import numpy as np
 
-from quietrank.estimators.scores import UniformDesign, fit_scores
-from quietrank.graphs import complete
-from quietrank.laws import ZonotopeLaw
+from quietrank.maths.scores import UniformDesign, fit_scores
+from quietrank.mechanisms.laws import ZonotopeLaw
 from quietrank.paper import dense
 from quietrank.paper.data import Duels, Floats
-from quietrank.sensitivity import Statistic
+from quietrank.promise.graph import complete
+from quietrank.statistics.sensitivity import Statistic
 
 
 def scaled(unit: Floats, scale: float) -> Floats:

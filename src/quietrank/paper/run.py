@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from quietrank.errors import QuietrankError, ReleaseError, option
-from quietrank.outputs import MEANS, check_output, written_whole
 from quietrank.paper import experiments
 from quietrank.paper.experiments import Cell, Point
 from quietrank.processes import results
+from quietrank.publish.files import MEANS, check_output, written_whole
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 Curves = dict[Point, list[float]]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from quietrank.errors import PrivacyError, QuietrankError, option
-from quietrank.privacy import checked_epsilon
-from quietrank.words import whole_number
+from quietrank.promise.arguments import whole_number
+from quietrank.promise.privacy import checked_epsilon
 
 
 def whole(name: str, value: object, least: int) -> int:

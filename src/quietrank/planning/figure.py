@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import QuietrankError, option
-from quietrank.outputs import PICTURE, check_output
 from quietrank.planning.forecast import Prediction
-from quietrank.privacy import Unit, plain_number
+from quietrank.promise.privacy import Unit, plain_number
+from quietrank.publish.files import PICTURE, check_output
 from quietrank.render.style import STYLE, save
 
 if TYPE_CHECKING:

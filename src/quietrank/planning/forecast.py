@@ -12,15 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from quietrank.additive import Calibrated, MechanismName, for_items
-from quietrank.choice import candidates, choose, expected_noise
 from quietrank.errors import PrivacyError, option
-from quietrank.estimators.methods import Method, needs_pairs
-from quietrank.laws import Law, ZonotopeLaw
+from quietrank.mechanisms.additive import Calibrated, MechanismName, for_items
+from quietrank.mechanisms.choose import candidates, choose, expected_noise
+from quietrank.mechanisms.laws import Law, ZonotopeLaw
 from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure, smallest_steps
 from quietrank.planning.memory import require_memory
 from quietrank.planning.question import Question
-from quietrank.planning.releases import Maker, Noise, of_size_one, size
+from quietrank.planning.scoring import Maker, Noise, of_size_one, size
 from quietrank.planning.survey import (
     Advance,
     Counts,
@@ -29,6 +28,7 @@ from quietrank.planning.survey import (
     plain_weight,
     simulate,
 )
+from quietrank.statistics.method import Method, needs_pairs
 
 FEWEST_DRAWS = 100
 MOST_DRAWS = 2_000_000

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from quietrank.estimators.field import DENSE_LIMIT, CellField, u
+from quietrank.maths.field import DENSE_LIMIT, CellField, u
 from quietrank.planning.survey import Floats, Indices
 
 NEVER_SEEN = 2

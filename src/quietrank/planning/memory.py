@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quietrank.additive import MOST_ZONOTOPE_PAIRS
 from quietrank.errors import QuietrankError, option
-from quietrank.estimators.methods import needs_pairs
+from quietrank.mechanisms.additive import MOST_ZONOTOPE_PAIRS
 from quietrank.planning.question import FEWEST_REPETITIONS, Question
-from quietrank.planning.releases import BLOCK
+from quietrank.planning.scoring import BLOCK
 from quietrank.planning.survey import Survey, sampled_people
+from quietrank.statistics.method import needs_pairs
 
 MOST_BYTES = 2_000_000_000
 BASE = 250_000_000

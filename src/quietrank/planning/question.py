@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from quietrank.additive import MechanismName
-from quietrank.estimators.methods import Method
-from quietrank.items import Items
+from quietrank.mechanisms.additive import MechanismName
 from quietrank.planning.survey import MOST_BY_PERSON, Survey
-from quietrank.privacy import Privacy
-from quietrank.simulate import item_names
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Privacy
+from quietrank.simulation import item_names
+from quietrank.statistics.method import Method
 
 REPETITIONS = 1000
 """Of every survey that is not too large: Bradley–Terry scores of 20 items then take a second for each ε."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from quietrank import __version__
 from quietrank.planning.forecast import Prediction
 from quietrank.planning.question import Question
-from quietrank.planning.releases import NO_PRIVACY
+from quietrank.planning.scoring import NO_PRIVACY
 from quietrank.planning.survey import PAPER, SPREADS
 from quietrank.planning.targets import BEYOND, Target
-from quietrank.privacy import Design, Unit, plain_number
-from quietrank.release import csv_text
+from quietrank.promise.privacy import Design, Unit, plain_number
+from quietrank.publish.release import csv_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

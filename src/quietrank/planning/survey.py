@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.errors import QuietrankError, option
-from quietrank.privacy import Privacy, Unit
-from quietrank.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
-from quietrank.simulate import paper_strengths
+from quietrank.promise.privacy import Privacy, Unit
+from quietrank.simulation import paper_strengths
+from quietrank.statistics.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

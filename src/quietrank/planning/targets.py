@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TypeVar
 
-from quietrank.additive import MechanismName
 from quietrank.errors import QuietrankError, option
+from quietrank.mechanisms.additive import MechanismName
 from quietrank.planning.forecast import Forecast, Prediction
 from quietrank.planning.measures import NEVER_SEEN, smallest_steps
 from quietrank.planning.memory import MOST_BYTES, bytes_needed

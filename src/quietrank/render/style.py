@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quietrank.outputs import PICTURE, written_whole
+from quietrank.publish.files import PICTURE, written_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,14 +13,14 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from quietrank.privacy import Unit, plain_number
-from quietrank.screen import visible
+from quietrank.promise.privacy import Unit, plain_number
+from quietrank.render.screen import visible
 
 if TYPE_CHECKING:
-    from quietrank.grouped import GroupedRelease
-    from quietrank.nonprivate import NonPrivateFit
-    from quietrank.privacy import Privacy
-    from quietrank.release import Release
+    from quietrank.promise.privacy import Privacy
+    from quietrank.publish.grouped import GroupedRelease
+    from quietrank.publish.nonprivate import NonPrivateFit
+    from quietrank.publish.release import Release
 
 COLUMNS = {
     "group": ("group", ""),

@@ -1,0 +1,274 @@
+"""ε in, the `Case`s that each check attacks out.
+
+First every mechanism × unit × bound × neighbours × statistic; then what changes who may move what: votes split by
+group, declared pairs, capped votes, and the other forms of the perturbed MLE.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from quietrank.auditing.cases import Case, make_case
+from quietrank.mechanisms.additive import MechanismName
+from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.statistics.method import Method
+
+Words = dict[str, Any]
+"""the words of one case, for `make_case`"""
+
+LIMIT = 3
+"""L of the people whose total weight is bounded"""
+
+DELTA = 1e-3
+
+CLIP = 1.0
+"""C where answers are averaged: all of a small questionnaire reaches it. The default C is the norm of a typical
+person, who answers all pairs consistently; with few items nobody can move as far as two such people apart."""
+
+GROUPS = ("north", "south")
+
+CHORD = ((0, 1), (1, 2), (2, 3), (0, 3), (0, 2))
+"""askable pairs of four items, a cycle with a chord: the largest cut does not part the list in the middle"""
+PATH = ((0, 1), (1, 2), (2, 3))
+"""no cycle: the zonotope is a box, and the double cover falls in two"""
+
+RELATIONS = (
+    (Neighbours.REPLACE, "private"),
+    (Neighbours.REPLACE, "uniform"),
+    (Neighbours.ADD_REMOVE, "private"),
+    (Neighbours.ADD_REMOVE, "uniform"),
+    (Neighbours.OUTCOME, "public"),
+)
+
+METHODS = (Method.WIN_RATE, Method.WINS, Method.NET_WINS)
+
+LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED = (
+    MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN, MechanismName.PERTURBED_MLE
+)  # fmt: skip
+
+VOTES: Words = {"unit": "comparison"}
+CAPPED: Words = {"unit": "comparison", "neighbours": "add-remove", "max_per_person": LIMIT}
+PEOPLE: Words = {"unit": "person", "max_per_person": LIMIT}
+ANSWERS: Words = {"unit": "person", "one_per_pair": True}
+CLIPPED: Words = ANSWERS | {"delta": DELTA, "clip": CLIP}
+
+
+def all_cases(epsilon: float, *, quick: bool = False) -> Iterator[Case]:
+    """Those of bounds and loss, each statistic of a promise once; with `quick` one or two statistics of each."""
+    seen = set()
+    for case in itertools.chain(_plain(epsilon, quick=quick), _special(epsilon, quick=quick)):
+        key = (case.mechanism, case.privacy.unit, case.bounding, case.privacy.neighbours, case.statistic, case.kind)
+        if key not in seen:
+            seen.add(key)
+            yield case
+
+
+# ---- every mechanism × unit × bound × neighbours × statistic --------------------------------------------------------
+
+
+def _plain(epsilon: float, *, quick: bool) -> Iterator[Case]:
+    for mechanism, unit in itertools.product((LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED), Unit):
+        for bounds in _boundings(mechanism, unit)[: 1 if quick and mechanism is not LAPLACE else None]:
+            for neighbours, design in RELATIONS:
+                for method in _methods(mechanism, neighbours, design, quick=quick):
+                    if quick and method is Method.WINS and "one_per_pair" in bounds:
+                        continue
+                    yield make_case(
+                        mechanism, unit, neighbours, design=design, method=method, epsilon=epsilon, **bounds
+                    )
+
+
+def _boundings(mechanism: MechanismName, unit: Unit) -> list[Words]:
+    """The ways to bound a unit that this mechanism knows."""
+    if unit is Unit.COMPARISON:
+        found: list[Words] = [] if mechanism is ZONOTOPE else [{}]
+    elif mechanism is ZONOTOPE:
+        found = [{"one_per_pair": True}]
+    else:
+        found = [{"max_per_person": LIMIT}, {"one_per_pair": True}]
+    if mechanism is GAUSSIAN:
+        found = [bound | {"delta": DELTA} | ({"clip": CLIP} if "one_per_pair" in bound else {}) for bound in found]
+    return found
+
+
+def _methods(mechanism: MechanismName, neighbours: Neighbours, design: str, *, quick: bool) -> tuple[Method, ...]:
+    if mechanism is PERTURBED:
+        wanted = neighbours is not Neighbours.OUTCOME and design == "private"
+        return (Method.BRADLEY_TERRY,) if wanted else ()
+    if quick:
+        if design == "uniform":
+            return ()
+        wins = mechanism is LAPLACE and neighbours is Neighbours.REPLACE
+        return (Method.WIN_RATE, Method.WINS) if wins else (Method.WIN_RATE,)
+    return tuple(m for m in METHODS if not (mechanism is ZONOTOPE and m is Method.WINS))
+
+
+# ---- groups, pairs, caps, links and calibrations --------------------------------------------------------------------
+
+
+def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
+    for first, rest in (_grouped(), _askable(), _capped(), _other_perturbed()):
+        yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
+
+
+def _grouped() -> tuple[list[Words], list[Words]]:
+    """Votes split by group, in the quick form and beyond: one unit may leave one group and enter another."""
+    first: list[Words] = [
+        VOTES | {"mechanism": LAPLACE},
+        ANSWERS | {"mechanism": ZONOTOPE},
+        PEOPLE | {"mechanism": PERTURBED},
+    ]
+    rest: list[Words] = [
+        PEOPLE | {"mechanism": GAUSSIAN, "delta": DELTA, "method": Method.NET_WINS},
+        PEOPLE | {"mechanism": LAPLACE, "design": "uniform"},
+        PEOPLE | {"mechanism": LAPLACE},
+        PEOPLE | {"mechanism": LAPLACE, "neighbours": "add-remove"},
+        PEOPLE | {"mechanism": LAPLACE, "neighbours": "outcome"},
+        ANSWERS | {"mechanism": LAPLACE, "method": Method.WINS},
+        ANSWERS | {"mechanism": ZONOTOPE, "design": "uniform"},
+        ANSWERS | {"mechanism": ZONOTOPE, "neighbours": "add-remove"},
+        CAPPED | {"mechanism": LAPLACE},
+        CAPPED | {"mechanism": LAPLACE, "design": "uniform"},
+        VOTES | {"mechanism": GAUSSIAN, "delta": DELTA},
+        CLIPPED | {"mechanism": GAUSSIAN, "method": Method.WINS},
+        VOTES | {"mechanism": PERTURBED},
+    ]
+    split: Words = {"groups": GROUPS}
+    return [words | split for words in first], [words | split for words in rest]
+
+
+def _askable() -> tuple[list[Words], list[Words]]:
+    """One answer per askable pair, in the quick form and beyond: noise for a graph that is not complete."""
+    chord, path = ANSWERS | {"pairs": CHORD}, ANSWERS | {"pairs": PATH}
+    first: list[Words] = [
+        chord | {"mechanism": LAPLACE},
+        chord | {"mechanism": ZONOTOPE},
+        chord | {"mechanism": ZONOTOPE, "design": "uniform"},
+    ]
+    rest: list[Words] = [
+        chord | CLIPPED | {"mechanism": GAUSSIAN},
+        *(words | {"mechanism": LAPLACE, "method": Method.WINS} for words in (chord, path)),
+        path | {"mechanism": LAPLACE, "design": "uniform"},
+        path | {"mechanism": ZONOTOPE},
+        path | {"mechanism": ZONOTOPE, "design": "uniform"},
+        chord | {"mechanism": ZONOTOPE, "neighbours": "add-remove"},
+        chord | {"mechanism": ZONOTOPE, "neighbours": "outcome"},
+        path | CLIPPED | {"mechanism": GAUSSIAN, "method": Method.NET_WINS},
+        chord | {"mechanism": ZONOTOPE, "groups": GROUPS},
+        chord | {"mechanism": PERTURBED},
+    ]
+    return first, rest
+
+
+def _capped() -> tuple[list[Words], list[Words]]:
+    """L votes of each person count, in the quick form and beyond: one vote more may displace another."""
+    first = [CAPPED | {"mechanism": LAPLACE}]
+    rest = [
+        CAPPED | {"mechanism": PERTURBED},
+        CAPPED | {"mechanism": LAPLACE, "method": Method.WINS},
+        CAPPED | {"mechanism": LAPLACE, "method": Method.NET_WINS},
+        CAPPED | {"mechanism": LAPLACE, "design": "uniform"},
+        CAPPED | {"mechanism": GAUSSIAN, "delta": DELTA},
+        CAPPED | {"mechanism": GAUSSIAN, "delta": DELTA, "method": Method.WINS},
+    ]
+    return first, rest
+
+
+def _other_perturbed() -> tuple[list[Words], list[Words]]:
+    """The other link and the other calibration of the perturbed MLE, in the quick form and beyond."""
+    secant = {"mechanism": PERTURBED, "link": "hyperbolic-secant"}
+    published = {"mechanism": PERTURBED, "calibration": "published"}
+    rest = [
+        *(form | VOTES | {"neighbours": "add-remove"} for form in (secant, published)),
+        *(form | PEOPLE for form in (secant, published)),
+        secant | published | VOTES,
+    ]
+    return [form | VOTES for form in (secant, published)], rest
+
+
+# ---- the cases of the other checks ----------------------------------------------------------------------------------
+
+
+def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]:
+    """Two items, where the worst case is attained most often; the first of each kind at every ε."""
+    first = {
+        LAPLACE: partial(make_case, LAPLACE, "comparison"),
+        ZONOTOPE: partial(make_case, ZONOTOPE, "person", one_per_pair=True),
+        GAUSSIAN: partial(make_case, GAUSSIAN, "comparison", delta=DELTA),
+    }
+    for name, make in first.items():
+        for epsilon in epsilons:
+            if not (name is GAUSSIAN and epsilon < 1 and len(epsilons) > 1):
+                yield make(method=Method.NET_WINS, epsilon=epsilon, items=2)
+    middle = 1.0 if 1.0 in epsilons else epsilons[0]
+    yield make_case(LAPLACE, "person", method=Method.WINS, epsilon=middle, items=2, max_per_person=LIMIT)
+    yield make_case(PERTURBED, "comparison", "add-remove", epsilon=middle, items=2)
+    if not quick:
+        yield make_case(ZONOTOPE, "person", method=Method.NET_WINS, epsilon=middle, items=3, one_per_pair=True)
+        yield from _other_black_boxes(middle)
+        yield from (make_case(**words, epsilon=middle) for words in _special_black_boxes())
+
+
+def _other_black_boxes(epsilon: float) -> Iterator[Case]:
+    """What is left of mechanism × unit × neighbours."""
+    for name, unit, relation in itertools.product(MechanismName, Unit, Neighbours):
+        bound: Words = {"max_per_person": LIMIT} if unit is Unit.PERSON else {}
+        if name is ZONOTOPE:
+            bound = {"one_per_pair": True}
+        if name is GAUSSIAN:
+            bound["delta"] = DELTA
+        impossible = name is MechanismName.AUTO or (name is ZONOTOPE and unit is Unit.COMPARISON)
+        if impossible or (name is PERTURBED and relation is Neighbours.OUTCOME):
+            continue
+        method = Method.WINS if name is LAPLACE and unit is Unit.COMPARISON else Method.NET_WINS
+        yield make_case(name, unit, relation, method=method, epsilon=epsilon, items=2, **bound)
+
+
+def _special_black_boxes() -> Iterator[Words]:
+    """Groups, pairs, caps, the other link and the other calibration, each as small as it can be."""
+    two: Words = {"items": 2}
+    yield two | VOTES | {"mechanism": LAPLACE, "groups": GROUPS, "method": Method.WINS}
+    yield two | ANSWERS | {"mechanism": ZONOTOPE, "groups": GROUPS}
+    yield two | VOTES | {"mechanism": GAUSSIAN, "groups": GROUPS, "method": Method.NET_WINS, "delta": DELTA}
+    yield ANSWERS | {"mechanism": ZONOTOPE, "items": 3, "pairs": PATH[:2], "method": Method.NET_WINS}
+    yield two | CAPPED | {"mechanism": LAPLACE, "method": Method.WINS}
+    yield two | VOTES | {"mechanism": PERTURBED, "neighbours": "add-remove", "link": "hyperbolic-secant"}
+    yield two | VOTES | {"mechanism": PERTURBED, "neighbours": "add-remove", "calibration": "published"}
+    yield two | VOTES | {"mechanism": PERTURBED, "groups": GROUPS}
+
+
+def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
+    """Every kind of noise: independent, given a sum of zero, with a total, from both bodies, coarse and fine."""
+    people, pairs = PEOPLE | {"epsilon": epsilon}, ANSWERS | {"epsilon": epsilon}
+    coarse = VOTES | {"method": Method.NET_WINS, "items": 3, "delta": DELTA, "epsilon": epsilon}
+    yield make_case(LAPLACE, "comparison", method=Method.WINS, epsilon=epsilon, items=3)
+    yield make_case(LAPLACE, method=Method.WIN_RATE, design="uniform", items=3, **people)
+    yield make_case(ZONOTOPE, method=Method.NET_WINS, items=3, **pairs)
+    yield make_case(ZONOTOPE, method=Method.WIN_RATE, items=3, **pairs)
+    yield make_case(GAUSSIAN, **coarse)
+    yield make_case(LAPLACE, method=Method.WINS, items=3, groups=GROUPS, **people)
+    if quick:
+        return
+    yield make_case(LAPLACE, neighbours="add-remove", method=Method.WINS, items=4, **people)
+    yield make_case(LAPLACE, "comparison", method=Method.WIN_RATE, items=3, epsilon=epsilon)
+    yield make_case(LAPLACE, "comparison", "outcome", method=Method.NET_WINS, items=5, epsilon=epsilon)
+    yield make_case(ZONOTOPE, neighbours="add-remove", design="uniform", items=4, **pairs)
+    yield make_case(ZONOTOPE, neighbours="outcome", method=Method.NET_WINS, items=6, **pairs)
+    yield make_case(GAUSSIAN, method=Method.WIN_RATE, items=3, delta=DELTA, **people)
+    yield make_case(ZONOTOPE, items=3, groups=GROUPS, **pairs)
+    yield make_case(GAUSSIAN, groups=GROUPS, **coarse)
+    yield make_case(ZONOTOPE, method=Method.NET_WINS, pairs=PATH, **pairs)
+    yield make_case(ZONOTOPE, pairs=CHORD, **pairs)
+    yield make_case(LAPLACE, method=Method.WINS, items=3, epsilon=epsilon, **CAPPED)
+
+
+def growing_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
+    """Promises to people whose file grows while it is counted: one answer per pair, and a clip."""
+    for words in (ANSWERS | {"mechanism": LAPLACE}, CLIPPED | {"mechanism": GAUSSIAN}):
+        yield make_case(**words, method=Method.NET_WINS, epsilon=epsilon)
+    if not quick:
+        for words in (PEOPLE | {"mechanism": LAPLACE}, PEOPLE | {"mechanism": GAUSSIAN, "delta": DELTA}):
+            yield make_case(**words, method=Method.NET_WINS, epsilon=epsilon)

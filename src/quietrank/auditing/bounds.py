@@ -1,0 +1,118 @@
+"""A `Case` in, a finding out: on neighbouring files no statistic moves further than derived, and nothing else moves."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quietrank import noise
+from quietrank.auditing import neighbours, norms, trace
+from quietrank.auditing.cases import Case
+from quietrank.auditing.neighbours import Neighbouring
+from quietrank.auditing.trace import Seen
+from quietrank.mechanisms.additive import MechanismName
+from quietrank.promise.privacy import Neighbours
+
+ENOUGH = 0.99
+"""The bound is to be reached to this part by some pair: else it is slack, and noise is wasted."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What was seen on many pairs of neighbours."""
+
+    pairs: int
+    furthest: float
+    """the largest movement, as a part of the bound"""
+    within: bool
+    """whether no movement exceeded the bound, in exact arithmetic"""
+    changed: tuple[str, ...]
+    """what else differed between neighbours, and must not"""
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """What is wrong, in words."""
+        found = [f"{name} differs between neighbours" for name in self.changed]
+        if not self.within:
+            found.append(f"moves {self.furthest:.7g} times as far as derived")
+        elif self.furthest < ENOUGH:
+            found.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
+        return tuple(found)
+
+    @property
+    def passed(self) -> bool:
+        return not self.complaints
+
+
+def check(case: Case, pairs: int, releases: int = 1) -> Moves:
+    """Run `pairs` pairs of neighbouring files through reading, bounding and counting; `releases` of them to the end."""
+    furthest, within, changed = 0.0, True, set()
+    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
+        for index, pair in enumerate(neighbours.neighbouring(case, pairs)):
+            one, other = _sides(case, pair, Path(folder))
+            changed |= _different(one.public, other.public)
+            if one.values.size and one.values.shape == other.values.shape:
+                moved, allowed = _movement(case, one, other)
+                within = within and moved <= allowed
+                furthest = max(furthest, part_of(case, moved, allowed))
+            if index < releases or pair.skip_invalid:
+                changed |= _released_differently(case, pair, Path(folder))
+    return Moves(pairs, furthest, within, tuple(sorted(changed)))
+
+
+def _sides(case: Case, pair: Neighbouring, folder: Path) -> tuple[Seen, Seen]:
+    one, other = (trace.see(case, votes) for votes in _files(case, pair, folder))
+    return one, other
+
+
+def _files(case: Case, pair: Neighbouring, folder: Path) -> Iterator[Any]:
+    """Both sides as files of the same name, read anew."""
+    for rows in (pair.one, pair.other):
+        path = trace.write_votes(case, rows, folder / "votes.csv", by_winner=pair.by_winner)
+        yield trace.read(case, path, skip_invalid=pair.skip_invalid)
+
+
+def _movement(case: Case, one: Seen, other: Seen) -> tuple[Fraction, Fraction]:
+    """How far the statistic moved and how far it may."""
+    difference = other.values - one.values
+    if case.mechanism is MechanismName.PERTURBED_MLE:
+        # Each side's unit has votes of total weight at most L over all groups, and none is taken from the others.
+        moved = int(np.abs(difference).sum()) * Fraction(one.public["step"])
+        return moved, Fraction(case.privacy.limit * (1 if case.privacy.counted_as is Neighbours.ADD_REMOVE else 2))
+    calibrated = case.calibrated
+    return norms.moved(calibrated, difference), norms.allowed(case.items, calibrated)
+
+
+def part_of(case: Case, moved: Fraction, allowed: Fraction) -> float:
+    """The movement as a part of the bound; of norms, where their squares are compared."""
+    squares = case.mechanism is not MechanismName.PERTURBED_MLE and isinstance(
+        case.calibrated.noise, noise.GaussianNoise
+    )
+    return math.sqrt(moved / allowed) if squares else float(moved / allowed)
+
+
+def _released_differently(case: Case, pair: Neighbouring, folder: Path) -> set[str]:
+    """Whole releases: with γ as declared and, for the perturbed MLE, also with γ left to the library."""
+    changed = set()
+    for gamma in {case.gamma, None}:
+        first, second = (trace.release_outline(case, votes, gamma=gamma) for votes in _files(case, pair, folder))
+        changed |= {f"release: {name}" for name in _different(first, second)}
+    return changed
+
+
+def _different(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
+    """The names under which the two differ."""
+    return {name for name in one.keys() | other.keys() if not _same(one.get(name), other.get(name))}
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return bool(a == b)

@@ -1,0 +1,290 @@
+"""A `Case` in, p-values out: the noise that crosses the line has the distribution it claims, fresh in every draw.
+
+Draws come from the one crossing, in turns on two neighbouring tallies, or on two sets of tallies, one per group. Each
+part of the claimed law is turned into bins of known probability, and the counts are compared by Pearson's chi-square
+test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from quietrank import noise
+from quietrank.auditing import norms, trace
+from quietrank.errors import PrivacyError
+from quietrank.mechanisms.additive import Calibrated
+from quietrank.noise.tiles import positive_weights
+from quietrank.promise.accounting import Charge
+from quietrank.votes.tally import Tally
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Sides = tuple[Sequence[Tally], Sequence[Tally]]
+"""the tallies of two neighbours, of each one per group"""
+
+BINS = 24
+FEWEST = 8.0
+"""draws expected in a bin, at least"""
+FINE = 1000.0
+"""from this scale on, in steps, two draws of the same value in a row are a sign of something wrong"""
+BLOCK = 24
+"""draws that are compared as a whole: two blocks of fresh noise agree with probability below 10^-9 at any scale"""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well one part of the law fits."""
+
+    part: str
+    p_value: float
+
+
+def deviations(calibrated: Calibrated, sides: Sides, draws: int) -> Integers:
+    """Released values minus exact ones, one row per draw and group, in turns from both sides."""
+    exact = [trace.statistics(side, calibrated) for side in sides]
+    drawn = [[one.values for one in trace.cross(sides[k % 2], calibrated)] - exact[k % 2] for k in range(draws)]
+    return np.concatenate(drawn)
+
+
+def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
+    """One p-value for each part of the claimed law."""
+    drawn = calibrated.noise
+    if isinstance(drawn, noise.LaplaceNoise):
+        parts = list(_lattice(noises, lambda k: laplace_cdf(k, drawn.scale)))
+    elif isinstance(drawn, noise.GaussianNoise):
+        parts = list(_lattice(noises, lambda k: gaussian_cdf(k, drawn.scale)))
+    elif isinstance(drawn, noise.KNormNoise):
+        parts = list(_k_norm(calibrated, drawn, noises))
+    else:
+        raise AssertionError(f"no law is known for {type(drawn).__name__}")
+    return [*parts, Fit("in turns", _independent(noises[:, 0]))]
+
+
+# ---- the laws -----------------------------------------------------------------------------------------------------
+
+
+def laplace_cdf(k: Floats, scale: float) -> Floats:
+    """P(Z ≤ k) for P(z) ∝ q^|z|, q = exp(−1/scale)."""
+    q = math.exp(-1 / scale)
+    far = np.exp(-np.abs(np.where(k >= 0, k + 1, k)) / scale) / (1 + q)
+    return np.where(k >= 0, 1 - far, far)
+
+
+def gaussian_cdf(k: Floats, scale: float) -> Floats:
+    """P(Z ≤ k) for P(z) ∝ exp(−z²/2σ²): a sum, or for a large σ the normal distribution at k + ½."""
+    if scale >= FINE:
+        return np.asarray(special.ndtr((k + 0.5) / scale))
+    reach = math.ceil(40 * scale)
+    weight = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * scale**2))
+    total = np.cumsum(weight) / weight.sum()
+    return np.asarray(total[np.clip(k.astype(np.int64) + reach, 0, 2 * reach)])
+
+
+def _lattice(noises: Integers, cdf: Callable[[Floats], Floats]) -> Iterator[Fit]:
+    """Every entry together, and the first alone."""
+    yield Fit("all entries", lattice_fit(noises.reshape(-1), cdf))
+    yield Fit("first entry", lattice_fit(noises[:, 0], cdf))
+
+
+def lattice_fit(values: Integers, cdf: Callable[[Floats], Floats]) -> float:
+    """Bins with edges on the lattice, so that their probabilities are exact."""
+    spread = max(1.0, float(np.median(np.abs(values))))
+    # Where to cut is chosen by a public rule from the size of the noise; any edges would do.
+    edges = np.unique(np.round(spread * np.linspace(-4, 4, BINS + 1)))
+    below = np.concatenate([[0.0], cdf(edges), [1.0]])
+    counts = np.bincount(np.searchsorted(edges, values, side="left"), minlength=len(edges) + 1)
+    return pearson(counts, np.diff(below))
+
+
+def _k_norm(calibrated: Calibrated, drawn: noise.KNormNoise, noises: Integers) -> Iterator[Fit]:
+    points = norms.signed(calibrated, noises).astype(np.float64)
+    if isinstance(drawn.body, noise.Zonotope):
+        yield from _zonotope(drawn.body, points)
+        return
+    n, scale = drawn.body.size, float(drawn.body.scale)
+    yield from _sum_zero(points[:, :n], scale)
+    if drawn.total is not None:
+        total = drawn.total.scale
+        yield Fit("total", lattice_fit(noises[:, n], lambda k: laplace_cdf(k, total)))
+
+
+def _sum_zero(points: Floats, scale: float) -> Iterator[Fit]:
+    """½‖z‖₁ is Gamma(n − 1), the number of positive entries has known weights, and the parts are uniform."""
+    n = points.shape[1]
+    size = np.abs(points).sum(axis=1) / 2
+    yield Fit("size", uniform_fit(special.gammainc(n - 1, size / (scale / 2))))
+    yield Fit("sign", pearson(np.bincount(points[:, 0] > 0, minlength=2), np.array([0.5, 0.5])))
+    if n == 2:
+        return
+    positive = (points > 0).sum(axis=1)
+    weights = np.array(positive_weights(n), dtype=np.float64)
+    yield Fit("positive entries", pearson(np.bincount(positive, minlength=n)[1:n], weights / weights.sum()))
+    # Given k positive entries, one of them has a part of their sum with P(part > x) = (1 − x)^(k − 1).
+    chosen = (points[:, 0] > 0) & (positive > 1)
+    part = points[chosen, 0] / size[chosen]
+    yield Fit("parts", uniform_fit(1 - np.maximum(0.0, 1 - part) ** (positive[chosen] - 1)))
+
+
+def _zonotope(body: noise.Zonotope, points: Floats) -> Iterator[Fit]:
+    """‖r·u‖ is Gamma(d), because ‖u‖ is the d-th root of a uniform number; directions share out by the facets."""
+    d = body.dimension
+    gauges = norms.zonotope_gauges(body, points)
+    yield Fit("gauge", uniform_fit(special.gammainc(d, gauges / float(body.unit))))
+    if body.extra is not None:
+        # The cones over the two ends of the extra interval hold one part in d.
+        by_extra = np.abs(points[:, body.graph.vertices]) / float(body.extra) >= gauges * (1 - 1e-12)
+        yield Fit("extra entry", pearson(np.bincount(by_extra, minlength=2), np.array([1 - 1 / d, 1 / d])))
+    elif (number := _equal_facets(body)) is not None:
+        _, counts = np.unique(norms.facets(body, points), return_counts=True)
+        missing = np.zeros(max(0, number - len(counts)), dtype=np.int64)
+        yield Fit("facets", pearson(np.concatenate([counts, missing]), np.full(max(number, len(counts)), 1 / number)))
+
+
+def _equal_facets(body: noise.Zonotope) -> int | None:
+    """The number of facets where symmetry makes their cones equal: no cycle, where K is a box, or one cycle."""
+    graph = body.graph
+    degrees = {len(around) for around in graph.neighbours}
+    if len(graph.edges) == graph.dimension:
+        return 2 * len(graph.edges)
+    if degrees == {2} and len(set(graph.component)) == 1:
+        return len(graph.edges) * (len(graph.edges) - 1)
+    return None
+
+
+# ---- tests --------------------------------------------------------------------------------------------------------
+
+
+def uniform_fit(values: Floats) -> float:
+    """Whether these are uniform on (0, 1)."""
+    counts = np.bincount(np.minimum((values * BINS).astype(np.int64), BINS - 1), minlength=BINS)
+    return pearson(counts, np.full(BINS, 1 / BINS))
+
+
+def pearson(counts: Integers, probabilities: Floats) -> float:
+    """The p-value of Pearson's chi-square test, small bins put together."""
+    total = int(counts.sum())
+    merged: list[list[float]] = []
+    for count, probability in zip(counts.tolist(), probabilities.tolist(), strict=True):
+        if merged and (merged[-1][1] < FEWEST or probability * total < FEWEST):
+            merged[-1][0] += count
+            merged[-1][1] += probability * total
+        else:
+            merged.append([count, probability * total])
+    if len(merged) < 2:
+        return 1.0 if total else 0.0
+    statistic = sum((count - expected) ** 2 / max(expected, 1e-9) for count, expected in merged)
+    return float(special.gammaincc((len(merged) - 1) / 2, statistic / 2))
+
+
+def _independent(entry: Integers) -> float:
+    """The signs of a draw and of the next one, which is on the neighbour or for the other group: all four
+    combinations equally often."""
+    pairs = entry[: len(entry) // 2 * 2].reshape(-1, 2)
+    pairs = pairs[(pairs != 0).all(axis=1)]
+    which = 2 * (pairs[:, 0] > 0) + (pairs[:, 1] > 0)
+    return pearson(np.bincount(which, minlength=4), np.full(4, 0.25))
+
+
+# ---- entropy ------------------------------------------------------------------------------------------------------
+
+
+def repeated(calibrated: Calibrated, sides: Sides) -> list[str]:
+    """Whether noise comes back: in a row, in two releases, or in two processes that started alike."""
+    first, second = (deviations(calibrated, sides, BLOCK).tolist() for _ in range(2))
+    found = []
+    if first == second:
+        found.append("two releases in one process had the same noise")
+    here = _in_children(lambda: deviations(calibrated, sides, BLOCK).tobytes())
+    if len(set(here)) != len(here):
+        found.append("two processes that started alike drew the same noise")
+    together = [tuple(draw) for draw in first + second]
+    fine = calibrated.law.spread.value > FINE * float(calibrated.step)
+    if fine and sum(a == b for a, b in itertools.pairwise(together)) > 2:
+        found.append("noise was used twice in a row")
+    return found
+
+
+def _in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
+    """What forked copies of this process draw: a generator seeded before the fork would give all the same."""
+    if not hasattr(os, "fork"):
+        return []
+    answers = []
+    for _ in range(children):
+        receive, send = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(send, work())
+            finally:
+                os._exit(0)
+        os.close(send)
+        with os.fdopen(receive, "rb") as stream:
+            answers.append(stream.read())
+        os.waitpid(child, 0)
+    return answers
+
+
+# ---- the ledger comes first ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WatchedLedger:
+    """Notes when it is debited; refuses where it is told to."""
+
+    events: list[str]
+    refuse: bool
+
+    def debit(self, charge: Charge) -> str:
+        self.events.append("debit")
+        if self.refuse:
+            raise PrivacyError("refused, to see what happens")
+        return "1"
+
+
+def order_of_events(release: Callable[[WatchedLedger], object], draws: int) -> list[str]:
+    """What is wrong with the order: one `debit`, then `draws` times `draw`, and nothing where the ledger refuses.
+
+    `release` makes a release that is paid for by the ledger given, and notes its draws in the ledger's events.
+    """
+    seen = []
+    for refuse in (False, True):
+        ledger = WatchedLedger([], refuse)
+        try:
+            release(ledger)
+        except PrivacyError:
+            ledger.events.append("refused")
+        seen.append(ledger.events)
+    if seen == [["debit", *["draw"] * draws], ["debit", "refused"]]:
+        return []
+    return [f"the ledger does not come first: {', '.join(seen[0])}; {', '.join(seen[1])}"]
+
+
+def ledger_first(calibrated: Calibrated, tallies: Sequence[Tally]) -> list[str]:
+    """The same for noise on tallies."""
+
+    def release(ledger: WatchedLedger) -> object:
+        watched = replace(calibrated, noise=_watched(calibrated.noise, ledger.events))
+        return trace.cross(tallies, watched, ledger=ledger)
+
+    return order_of_events(release, len(tallies))
+
+
+def _watched(drawn: noise.Noise, events: list[str]) -> noise.Noise:
+    """The same noise, of a class that notes when it is drawn."""
+    kind: type = type(drawn)
+
+    def add(self: noise.Noise, values: Integers) -> Integers:
+        events.append("draw")
+        return np.asarray(kind.add(self, values))  # type: ignore[attr-defined]
+
+    watched = type(kind.__name__, (kind,), {"add": add})
+    copied: noise.Noise = watched(**{field.name: getattr(drawn, field.name) for field in fields(kind)})
+    return copied

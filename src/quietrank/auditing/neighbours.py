@@ -1,0 +1,248 @@
+"""A `Case` in, neighbouring sets of votes out: the extremes that a bound must allow for, then random ones.
+
+The votes are synthetic, so a seed is no danger: it makes a failed audit repeatable. Nothing else in the audit is
+seeded; noise is drawn as in releases.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quietrank.auditing import norms
+from quietrank.auditing.cases import Case
+from quietrank.mechanisms.additive import MechanismName
+from quietrank.promise.privacy import Neighbours, Unit
+
+Answer = tuple[int, int, str]
+"""two items and `a`, `b`, `tie`, or `?` for what nobody can read"""
+Saying = tuple[Answer, ...]
+"""all that one unit said"""
+Row = tuple[str, int, int, str, str]
+"""a person, two items, the answer, the group; no group is empty text"""
+Rows = tuple[Row, ...]
+
+SEED = 6
+TURNED = {"a": "b", "b": "a", "tie": "tie", "?": "?"}
+NOWHERE = ("",)
+"""the groups of votes that are not split"""
+
+
+@dataclass(frozen=True)
+class Neighbouring:
+    """Two sets of votes that differ in one unit."""
+
+    one: Rows
+    other: Rows
+    skip_invalid: bool = False
+    by_winner: bool = False
+    """written with winner, loser and a tie flag, instead of two items and an outcome"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happens to one unit."""
+
+    one: Rows
+    other: Rows
+    skip: bool = False
+    """whether rows that cannot be used are skipped"""
+    stays: Rows = ()
+    """what its person said besides, where votes stand alone and only some of each person's count"""
+
+
+def neighbouring(case: Case, number: int, seed: int = SEED) -> Iterator[Neighbouring]:
+    """All extremes, each in front of a crowd, and then random pairs until there are `number`, or just the first."""
+    rng = np.random.default_rng(seed)
+    changes = itertools.chain(_extremes(case), _random_changes(case, rng))
+    for index, change in enumerate(itertools.islice(changes, number)):
+        crowd = () if index == 0 and case.privacy.neighbours is not Neighbours.REPLACE else _crowd(case, rng)
+        around = (*crowd, *change.stays)
+        one, other = (*around, *change.one), (*around, *change.other)
+        # The replaced unit stands elsewhere in the file and, where it is another person, under another name.
+        if case.privacy.neighbours is Neighbours.REPLACE and index % 2 == 1:
+            other = (*(("v 2", *row[1:]) for row in change.other), *around)
+        yield Neighbouring(one, other, change.skip, by_winner=index % 3 == 2)
+
+
+def worst(case: Case) -> Neighbouring:
+    """The first extreme with nobody else around: for the black box, where only the difference matters."""
+    change = next(_extremes(case))
+    return Neighbouring((*change.stays, *change.one), (*change.stays, *change.other))
+
+
+def _rows(person: str, said: Saying, homes: Sequence[str] = NOWHERE) -> Rows:
+    """The votes of a person, whose groups take turns where there are several."""
+    return tuple((person, *answer, home) for answer, home in zip(said, itertools.cycle(homes), strict=False))
+
+
+def _crowd(case: Case, rng: np.random.Generator) -> Rows:
+    """A few people who never mention the last item: only the unit may."""
+    pairs = case.items.graph.edges
+    known = [pair for pair in pairs if len(case.items) - 1 not in pair] or pairs
+    homes = case.groups or NOWHERE
+    rows: list[Row] = []
+    for person in range(3):
+        said = tuple(_answer(rng, known) for _ in range(rng.integers(1, 8)))
+        rows += _rows(f"p{person}", said, homes[person % len(homes) :][:1])
+    return tuple(rows)
+
+
+def _answer(rng: np.random.Generator, pairs: Sequence[tuple[int, int]]) -> Answer:
+    pair = pairs[int(rng.integers(len(pairs)))]
+    i, j = pair if rng.random() < 0.5 else pair[::-1]
+    return i, j, str(rng.choice(["a", "b", "tie"]))
+
+
+def _turned(said: Saying) -> Saying:
+    return tuple((i, j, TURNED[answer]) for i, j, answer in said)
+
+
+# ---- extremes -----------------------------------------------------------------------------------------------------
+
+
+def _extremes(case: Case) -> Iterator[Change]:
+    """The worst first; among the first few one of each kind of rows that are skipped."""
+    if case.capped:
+        yield from _displacing(case)
+        return
+    constructed = _constructed(case)
+    plain = [change for said, instead in constructed for change in _placed(case, *_related(case, said, instead))]
+    yield from (*plain[:2], *_skipped(case, constructed[0][0]), *plain[2:])
+
+
+def _related(case: Case, said: Saying, instead: Saying) -> tuple[Saying, Saying]:
+    """What is said instead, as far as the relation allows it."""
+    if case.privacy.neighbours is Neighbours.ADD_REMOVE:
+        return said, ()
+    return said, _turned(said) if case.privacy.neighbours is Neighbours.OUTCOME else instead
+
+
+def _placed(case: Case, said: Saying, instead: Saying) -> list[Change]:
+    """The unit in one group, and where it may be replaced also out of one group and into another; the worse first."""
+    first, *others = case.groups or NOWHERE
+    stayed = Change(_rows("u", said, [first]), _rows("u", instead, [first]))
+    if not others or case.privacy.neighbours is not Neighbours.REPLACE:
+        return [stayed]
+    moved = Change(_rows("u", said, [first]), _rows("u", instead, others[:1]))
+    # Squares of what two groups move by add up to less than the square of what one can move by.
+    return [stayed, moved] if case.mechanism is MechanismName.GAUSSIAN else [moved, stayed]
+
+
+def _skipped(case: Case, said: Saying) -> Iterator[Change]:
+    """Rows that nobody can read, on pairs that may not be asked, or of a person in several groups: skipping them is a
+    map that acts on this unit alone."""
+    homes, removed = case.groups or NOWHERE, case.privacy.neighbours is Neighbours.ADD_REMOVE
+    unread = tuple((i, j, "?") for i, j, _ in said)
+    yield Change(_rows("u", said, homes[:1]), () if removed else _rows("u", unread, homes[:1]), skip=True)
+    if case.items.pairs is not None:
+        everywhere = (*said, *_not_askable(case) * 5)
+        first, second = _related(case, everywhere, _turned(everywhere[:-1]))
+        yield Change(_rows("u", first, homes[:1]), _rows("u", second, homes[:1]), skip=True)
+    if len(homes) > 1 and case.privacy.unit is Unit.PERSON:
+        replaced = case.privacy.neighbours is Neighbours.REPLACE
+        first, second = _related(case, said, _turned(said))
+        yield Change(_rows("u", first, homes), _rows("u", second, homes[:1] if replaced else homes), skip=True)
+
+
+def _not_askable(case: Case) -> Saying:
+    pairs = itertools.combinations(range(len(case.items)), 2)
+    return tuple((i, j, "a") for i, j in pairs if (i, j) not in case.items.graph.edges)
+
+
+def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
+    """What a unit said and what it says instead."""
+    pairs, last = case.items.graph.edges, len(case.items) - 1
+    i, j = pairs[0]
+    near = next(pair[0] for pair in pairs if pair[1] == last)
+    one: Saying = ((i, j, "a"),)
+    tie: Saying = ((i, j, "tie"),)
+    if case.privacy.unit is Unit.COMPARISON:
+        return [(one, _turned(one)), (tie, ((near, last, "a"),)), (one, tie), (((last, near, "a"),), one)]
+    cut, first, second = _split(case)
+    full = (*cut, *first, *second)
+    within_tied = tuple((i, j, "tie") for i, j, _ in (*first, *second))
+    limit = case.privacy.limit
+    # The first pairs differ in their number of rows too, and in who is mentioned: neither may show.
+    whole = [(full, _turned(full) * 2), (cut, _turned(cut)), ((*cut, *first), (*_turned(cut), *second))]
+    many = [
+        (one * limit, _turned(one) * (20 * limit + 1)),
+        # 7 and 5 do not divide 2^20: a weight that is rounded up shows.
+        (one * 7, ((near, last, "b"),) * 5),
+        (one * (20 * limit + 1), _turned(one) * (20 * limit + 1)),
+    ]
+    rest = [
+        ((*cut, *within_tied), _turned(cut)),
+        (tie * limit, ((last, near, "b"),) * limit),
+        (one * 5 + _turned(one) * 2, ((last, near, "tie"), (near, last, "a"), (j, i, "a"))),
+    ]
+    return [*whole, *many, *rest] if case.privacy.one_per_pair else [*many, *whole, *rest]
+
+
+def _split(case: Case) -> tuple[Saying, Saying, Saying]:
+    """The pairs across the largest cut of the askable ones, won from one side; those within either side."""
+    graph = case.items.graph
+    inside, _ = max(norms.cuts(graph), key=lambda cut: cut[1])
+    across, first, second = list[Answer](), list[Answer](), list[Answer]()
+    for i, j in graph.edges:
+        if (i in inside) != (j in inside):
+            across.append((i, j, "a" if i in inside else "b"))
+        else:
+            (first if i in inside else second).append((i, j, "a"))
+    return tuple(across), tuple(first), tuple(second)
+
+
+def _displacing(case: Case) -> Iterator[Change]:
+    """A vote more of a person who has as many as count: it takes the place of another.
+
+    Which of two votes goes before the other is the library's choice, so both ways are tried. In front is the one that
+    displaces today; with groups, it takes the place of a vote in another group.
+    """
+    first, *others = case.groups or NOWHERE
+    limit, last = case.privacy.max_per_person or 0, len(case.items) - 1
+    won, lost, tie, unread = (((0, 1, answer),) for answer in ("a", "b", "tie", "?"))
+    added_to = [
+        (lost, won * limit, False),
+        (won, lost * limit, False),
+        (unread, won * (limit + 4), True),
+        (lost, won * (20 * limit + 1), False),
+        (won, lost * (20 * limit + 1), False),
+        (won, (), False),
+        (won, ((0, last, "a"), (last, 0, "a")) * limit, False),
+        (((0, last, "b"),), won * limit, False),
+        (tie, lost * (limit - 1) + won, False),
+    ]
+    for said, besides, skip in added_to:
+        yield Change(_rows("u", said, [first]), (), skip, stays=_rows("u", besides, others[:1] or [first]))
+
+
+# ---- random ones --------------------------------------------------------------------------------------------------
+
+
+def _random_changes(case: Case, rng: np.random.Generator) -> Iterator[Change]:
+    homes = case.groups or NOWHERE
+    while True:
+        said, instead = _random_saying(case, rng), _random_saying(case, rng)
+        if case.privacy.neighbours is Neighbours.OUTCOME:
+            instead = tuple((i, j, str(rng.choice(["a", "b", "tie"]))) for i, j, _ in said)
+        elif case.privacy.neighbours is Neighbours.ADD_REMOVE:
+            instead = ()
+        replaced = case.privacy.neighbours is Neighbours.REPLACE
+        before = homes[rng.integers(len(homes)) :][:1]
+        after = homes[rng.integers(len(homes)) :][:1] if replaced else before
+        stays = _random_besides(case, rng) if case.capped else ()
+        yield Change(_rows("u", said, before), _rows("u", instead, after), stays=_rows("u", stays, homes))
+
+
+def _random_saying(case: Case, rng: np.random.Generator) -> Saying:
+    most = 1 if case.privacy.unit is Unit.COMPARISON else 4 * case.privacy.limit
+    return tuple(_answer(rng, case.items.graph.edges) for _ in range(rng.integers(1, most + 1)))
+
+
+def _random_besides(case: Case, rng: np.random.Generator) -> Saying:
+    """Other votes of the same person: from none to twice as many as count."""
+    most = 2 * (case.privacy.max_per_person or 0)
+    return tuple(_answer(rng, case.items.graph.edges) for _ in range(rng.integers(0, most + 1)))

@@ -1,0 +1,139 @@
+"""A difference of two statistics and the noise that must cover it in; how far it is, and how far it may be, out.
+
+All in exact fractions: a weight rounded up by a millionth is a broken bound. Squares in the L2 norm.
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank import noise
+from quietrank.mechanisms.additive import Calibrated
+from quietrank.promise.graph import Graph
+from quietrank.promise.items import Items
+from quietrank.statistics import sensitivity
+from quietrank.statistics.sensitivity import Statistic
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+INFINITE = Fraction(10**9)
+"""stands for a difference outside of the body's plane, which no factor covers"""
+
+
+def allowed(items: Items, calibrated: Calibrated) -> Fraction:
+    """The sensitivity that was derived, in votes (squared for L2), or in units of K."""
+    privacy, statistic = calibrated.privacy, calibrated.statistic
+    if isinstance(calibrated.noise, noise.GaussianNoise):
+        clip = calibrated.clip
+        norm = sensitivity.norm_of_one_vote(privacy, statistic) if clip is None else clip.norm**2
+        return sensitivity.squared_l2(privacy, statistic, norm)
+    if _body(calibrated) is not None:
+        return sensitivity.gauge(privacy, statistic, groups=calibrated.groups)
+    pairs = items.graph if privacy.one_per_pair else None
+    return sensitivity.sensitivity(privacy, statistic, pairs, groups=calibrated.groups).l1
+
+
+def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
+    """How far these two statistics are apart, in the same measure; one row for each group, whose losses add up."""
+    return sum((_moved(calibrated, row) for row in np.atleast_2d(difference)), Fraction(0))
+
+
+def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
+    step = calibrated.step
+    if isinstance(calibrated.noise, noise.GaussianNoise):
+        return sum(int(x) ** 2 for x in difference) * step**2
+    body = _body(calibrated)
+    if body is not None:
+        return zonotope_gauge(body, signed(calibrated, difference).tolist()) * step
+    return sum(abs(int(x)) for x in difference) * step
+
+
+def _body(calibrated: Calibrated) -> noise.Zonotope | None:
+    drawn = calibrated.noise
+    return drawn.body if isinstance(drawn, noise.KNormNoise) and isinstance(drawn.body, noise.Zonotope) else None
+
+
+def signed(calibrated: Calibrated, values: Integers) -> Integers:
+    """(wins, −losses) where the body of the noise is one of these; the values as they are elsewhere."""
+    if not (isinstance(calibrated.noise, noise.KNormNoise) and calibrated.statistic is Statistic.WINS_AND_LOSSES):
+        return values
+    half = values.shape[-1] // 2
+    return np.concatenate([values[..., :half], -values[..., half:]], axis=-1)
+
+
+@lru_cache(maxsize=64)
+def cuts(graph: Graph) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """Every set S of vertices, up to its complement, with the number of edges that leave it."""
+    n = graph.vertices
+    found = []
+    for size in range(1, n):
+        for inside in itertools.combinations(range(n), size):
+            if n - 1 not in inside:
+                found.append((inside, sum((i in inside) != (j in inside) for i, j in graph.edges)))
+    return tuple(found)
+
+
+def zonotope_gauge(body: noise.Zonotope, point: list[int]) -> Fraction:
+    """The factor by which K must be blown up to contain the point.
+
+    z is a flow through G with at most t on every edge if and only if |z(S)| ≤ t·(edges that leave S) for every set
+    S of vertices (Gale 1957, Hoffman 1960). So ‖z‖ = max over S of |z(S)|/cut(S).
+    """
+    n = body.graph.vertices
+    if sum(point[:n]) != 0:
+        return INFINITE
+    largest = Fraction(0)
+    for inside, leaving in cuts(body.graph):
+        through = abs(sum(point[i] for i in inside))
+        if through and not leaving:
+            return INFINITE
+        if through:
+            largest = max(largest, Fraction(through, leaving))
+    return largest if body.extra is None else max(largest, Fraction(abs(point[n])) / body.extra)
+
+
+def zonotope_gauges(body: noise.Zonotope, points: Floats) -> Floats:
+    """The same for many real points at once; what sticks out of the plane of K, as rounding does, is projected away."""
+    n = body.graph.vertices
+    inside, leaving = _cut_matrix(body.graph)
+    through = np.abs(centred(body.graph, points[:, :n]) @ inside.T) / leaving
+    gauges = np.asarray(through.max(axis=1))
+    return gauges if body.extra is None else np.maximum(gauges, np.abs(points[:, n]) / float(body.extra))
+
+
+def facets(body: noise.Zonotope, points: Floats) -> Integers:
+    """Which facet of K each point lies behind: the number of the cut that gives the gauge, with its sign."""
+    inside, leaving = _cut_matrix(body.graph)
+    through = centred(body.graph, points[:, : body.graph.vertices]) @ inside.T / leaving
+    which = np.abs(through).argmax(axis=1)
+    return np.asarray(2 * which + (through[np.arange(len(points)), which] > 0), dtype=np.int64)
+
+
+def centred(graph: Graph, points: Floats) -> Floats:
+    """Each component's mean taken out."""
+    label = np.array(graph.component)
+    within = (label[:, None] == label[None, :]).astype(np.float64)
+    return np.asarray(points - points @ (within / within.sum(axis=1, keepdims=True)).T)
+
+
+@lru_cache(maxsize=64)
+def _cut_matrix(graph: Graph) -> tuple[Floats, Floats]:
+    """The sets that give facets: those with both sides connected within their component are enough, and few."""
+    listed = [(inside, leaving) for inside, leaving in cuts(graph) if leaving and _is_bond(graph, inside)]
+    matrix = np.zeros((len(listed), graph.vertices))
+    for row, (inside, _) in enumerate(listed):
+        matrix[row, list(inside)] = 1
+    return matrix, np.array([leaving for _, leaving in listed], dtype=np.float64)
+
+
+def _is_bond(graph: Graph, inside: tuple[int, ...]) -> bool:
+    """Whether taking out the edges that leave S adds exactly one component, and S holds no other component whole."""
+    kept = tuple((i, j) for i, j in graph.edges if (i in inside) == (j in inside))
+    split = Graph(graph.vertices, kept)
+    touched = {graph.component[i] for i, j in graph.edges if (i in inside) != (j in inside)}
+    return graph.dimension - split.dimension == 1 and {graph.component[i] for i in inside} == touched

@@ -1,0 +1,418 @@
+"""Options in, an `Audit` out: every check on every case, in as many processes as there are cores.
+
+Four checks. `bounds`: on neighbouring files, and on one that grows while it is read, no statistic moves further than
+derived, and nothing else moves. `loss`:
+where the density of the output is known, no output tells neighbours apart by more than ε. `black box`: many runs give a
+lower bound of ε that holds with a stated confidence. `noise`: the noise drawn has the distribution it claims, it is
+fresh, and the ledger was debited before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank import noise
+from quietrank.auditing import blackbox, bounds, distribution, growing, losses, neighbours, seal, trace
+from quietrank.auditing.attacked import all_cases, black_box_cases, growing_cases, noise_cases
+from quietrank.auditing.cases import Case
+from quietrank.auditing.neighbours import Neighbouring
+from quietrank.auditing.report import Audit, Finding, Histogram
+from quietrank.errors import PrivacyError, option
+from quietrank.mechanisms.additive import Calibrated, MechanismName
+from quietrank.processes import results
+from quietrank.promise.arguments import flag, number, parse, whole_number
+from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.statistics.method import Method
+from quietrank.votes.tally import PairTally, Tally
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+Job = Callable[[], Any]
+
+EPSILONS = (0.1, 1.0, 4.0)
+RISK = 1e-3
+"""the probability with which a correct library fails somewhere: 99.9 % confidence, shared by all random tests"""
+ROUNDING = 1e-9
+"""what floating point may add to a computed loss, relative"""
+PART = 100_000
+"""black-box runs are drawn in parts of this many, so that all cores have work"""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    pairs: int
+    """neighbouring files per case"""
+    releases: int
+    """of them taken to the end, as whole releases"""
+    draws: int
+    """of noise, for the fit"""
+    runs: float
+    """black-box runs per neighbour at ε ≥ 1, as 1/ε² below; four times as many for the first of each kind"""
+    most_runs: int
+    gaussian_runs: int
+    """for the case that shall show how near the bound comes; a tenth for others"""
+    slow_runs: int
+    """of the perturbed MLE, which takes a millisecond"""
+    tries: int
+    """counts of a file that grows meanwhile"""
+
+
+FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24)
+QUICK = Sizes(3, 1, 1000, 5_000, 30_000, 20_000, 200, 3)
+
+
+# ---- the checks, each in a process of its own -----------------------------------------------------------------------
+
+
+def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
+    """All statistics of one promise."""
+    began = time.perf_counter()
+    found = [(case, bounds.check(case, sizes.pairs, sizes.releases)) for case in cases]
+    first = cases[0]
+    wrong = [f"{case.name}: {what}" for case, moves in found for what in moves.complaints]
+    return Finding(
+        check="bounds",
+        subject=first.promise,
+        epsilon=first.privacy.epsilon,
+        measured=first.privacy.epsilon * max(moves.furthest for _, moves in found),
+        passed=not wrong,
+        runs=sum(moves.pairs for _, moves in found),
+        seconds=time.perf_counter() - began,
+        detail="; ".join(wrong) or f"{len(found)} statistics reach their bound and stay within; nothing else moves",
+        unit="pairs of files",
+    )
+
+
+def growing_check(case: Case, sizes: Sizes) -> Finding:
+    """A person's votes are appended to the file while it is counted."""
+    began = time.perf_counter()
+    found = growing.check(case, sizes.tries)
+    return Finding(
+        check="bounds",
+        subject=f"{case.name}, a file that grows",
+        epsilon=case.privacy.epsilon,
+        measured=case.privacy.epsilon * found.furthest,
+        passed=not found.complaints,
+        runs=found.tries,
+        seconds=time.perf_counter() - began,
+        detail="; ".join(found.complaints) or f"counted as one file or another, or refused ({found.refused} times)",
+        unit="counts",
+    )
+
+
+def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
+    """The exact loss at sampled outputs of a few pairs of neighbours, of one promise and ε."""
+    began = time.perf_counter()
+    first, largest, drawn = cases[0], 0.0, 0
+    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
+        for case in cases:
+            for pair, outputs in _for_loss(case, sizes):
+                found, number = _pair_loss(case, pair, outputs, Path(folder), sizes.draws // 10)
+                largest, drawn = max(largest, found), drawn + number
+    exact = f"exact ε at δ = {first.privacy.delta:g}" if first.mechanism is MechanismName.GAUSSIAN else "largest loss"
+    return Finding(
+        check="loss",
+        subject=first.promise,
+        epsilon=first.privacy.epsilon,
+        measured=largest,
+        passed=largest <= first.privacy.epsilon * (1 + ROUNDING),
+        runs=drawn,
+        seconds=time.perf_counter() - began,
+        detail=f"{exact} at any output, {len(cases)} statistics",
+        unit="outputs",
+    )
+
+
+def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats | None]]:
+    """Pairs of neighbours, with outputs where these are constructed and not drawn."""
+    usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
+    yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 1))
+    # The construction asks four pairs of four items, and noise inside the likelihood knows nothing of declared ones.
+    if case.mechanism is MechanismName.PERTURBED_MLE and len(case.items) == 4 and case.items.pairs is None:
+        yield seal.constructed(case)
+
+
+def _pair_loss(case: Case, pair: Neighbouring, outputs: Floats | None, folder: Path, draws: int) -> tuple[float, int]:
+    if case.mechanism is MechanismName.PERTURBED_MLE:
+        first, second = _pair_tallies(case, pair, folder)
+        at = [outputs] * len(first) if outputs is not None else seal.ideal_outputs(case, first, max(10, draws // 8))
+        return seal.largest_loss(case, first, second, at), len(at[0])
+    calibrated, one, other = _statistics(case, pair, folder)
+    if isinstance(calibrated.noise, noise.GaussianNoise):
+        # A loss above ε is allowed, with probability δ: what counts is the tail of its distribution.
+        return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), 2 * draws
+    found = [blackbox.scores(calibrated, one, other, draws, of_one=of_one) for of_one in (True, False)]
+    return float(np.abs(found).max()), 2 * draws
+
+
+def noise_check(case: Case, sizes: Sizes, risk: float) -> Finding:
+    """Fit, freshness, and the ledger first."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
+        sides, calibrated = _tallies(case, neighbours.worst(case), Path(folder))
+        found = distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
+        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
+        wrong += distribution.repeated(calibrated, sides)
+        wrong += distribution.ledger_first(calibrated, sides[0])
+    return _noise_finding(case, wrong, found, sizes.draws, began)
+
+
+def seal_check(case: Case, sizes: Sizes, risk: float) -> Finding:
+    """The perturbed MLE: the noise inside, the solver, the seal, and the ledger first."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
+        one, other = _pair_tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
+        found = seal.fits(case, one, sizes.draws // 4)
+        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
+        wrong += seal.flaws(case, [*one, *other], sizes.draws // 40).found
+        wrong += [*seal.repeated(case, one), *seal.ledger_first(case, one)]
+    return _noise_finding(case, wrong, found, sizes.draws // 4, began)
+
+
+def _noise_finding(case: Case, wrong: list[str], fits: list[distribution.Fit], draws: int, began: float) -> Finding:
+    parts = ", ".join(fit.part for fit in fits)
+    return Finding(
+        check="noise",
+        subject=case.name,
+        epsilon=case.privacy.epsilon,
+        measured=None,
+        passed=not wrong,
+        runs=draws,
+        seconds=time.perf_counter() - began,
+        detail="; ".join(wrong) or f"as claimed ({parts}; smallest p {min(fit.p_value for fit in fits):.2g}), fresh",
+        unit="draws",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Likelihood ratios at outputs of one side."""
+
+    case: Case
+    of_one: bool
+    values: Floats
+    seconds: float
+
+
+def draw_scores(case: Case, of_one: bool, runs: int) -> Scores:
+    """Part of the runs of a black-box attack."""
+    began = time.perf_counter()
+    pair = neighbours.worst(case)
+    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
+        if case.mechanism is MechanismName.PERTURBED_MLE:
+            first, second = _pair_tallies(case, pair, Path(folder))
+            values = seal.all_losses(case, first, second, seal.released(case, first if of_one else second, runs))
+        else:
+            calibrated, one, other = _statistics(case, pair, Path(folder))
+            values = blackbox.scores(calibrated, one, other, runs, of_one=of_one)
+    return Scores(case, of_one, values, time.perf_counter() - began)
+
+
+def black_box_finding(case: Case, parts: Sequence[Scores], risk: float) -> Finding:
+    one, other = (np.concatenate([part.values for part in parts if part.of_one is side]) for side in (True, False))
+    bound = blackbox.lower_bound(one, other, delta=case.privacy.delta, risk=risk)
+    return Finding(
+        check="black box",
+        subject=case.name,
+        epsilon=case.privacy.epsilon,
+        measured=bound.epsilon,
+        passed=bound.epsilon <= case.privacy.epsilon,
+        runs=2 * bound.runs,
+        seconds=sum(part.seconds for part in parts),
+        detail=f"ε is at least this, {bound.epsilon / case.privacy.epsilon:.2f} of what is claimed"
+        + (f", at δ = {case.privacy.delta:g}" if case.privacy.delta else ""),
+        unit="runs",
+        histogram=Histogram.of(one, other, case.privacy.epsilon),
+    )
+
+
+def _statistics(case: Case, pair: Neighbouring, folder: Path) -> tuple[Calibrated, Integers, Integers]:
+    """The noise and the exact statistics of both sides, one row per group."""
+    sides, calibrated = _tallies(case, pair, folder)
+    one, other = (trace.statistics(side, calibrated) for side in sides)
+    return calibrated, one, other
+
+
+def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[tuple[list[Tally], list[Tally]], Calibrated]:
+    one, other = (trace.count(case, trace.read_rows(case, rows, folder)) for rows in (pair.one, pair.other))
+    return (one, other), case.calibrated
+
+
+def _pair_tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[list[PairTally], list[PairTally]]:
+    one, other = (trace.count_pairs(case, trace.read_rows(case, rows, folder)) for rows in (pair.one, pair.other))
+    return one, other
+
+
+# ---- all of it ----------------------------------------------------------------------------------------------------
+
+
+def audit(
+    *,
+    mechanism: str | None = None,
+    unit: str | None = None,
+    neighbours: str | None = None,
+    epsilon: float | None = None,
+    quick: bool = False,
+    workers: int | None = None,
+    risk: float = RISK,
+    progress: Progress | None = None,
+) -> Audit:
+    """Try to break the promise of every mechanism, or of those asked for; on synthetic votes, with real noise.
+
+    `risk` is the probability that a correct library fails the audit somewhere. With one worker everything runs in
+    this process.
+    """
+    chosen = _Chosen(
+        None if mechanism is None else parse(MechanismName, "mechanism", mechanism),
+        None if unit is None else parse(Unit, "unit", unit),
+        None if neighbours is None else parse(Neighbours, "neighbours", neighbours),
+    )
+    given = None if epsilon is None else _checked_epsilon(epsilon)
+    quick, workers = flag("quick", quick), None if workers is None else _checked_workers(workers)
+    risk = _checked_risk(risk)
+    sizes = QUICK if quick else FULL
+    epsilons = (1.0,) if quick else EPSILONS
+    epsilons = epsilons if given is None else (given,)
+    middle = 1.0 if 1.0 in epsilons else epsilons[0]
+    attacked = chosen.among(black_box_cases(epsilons, quick=quick))
+    jobs, judged = _jobs(chosen, attacked, sizes, middle, quick=quick, risk=risk)
+    if not jobs:
+        raise PrivacyError(
+            f"no mechanism makes such a promise; leave out one of {option('mechanism')}, {option('unit')} and "
+            f"{option('neighbours')}"
+        )
+    began = time.perf_counter()
+    done = list(_all(jobs, workers or os.cpu_count() or 1, progress))
+    findings = [result for result in done if isinstance(result, Finding)]
+    for case in attacked:
+        parts = [result for result in done if isinstance(result, Scores) and result.case == case]
+        findings.append(black_box_finding(case, parts, judged))
+    return Audit(tuple(sorted(findings, key=_place)), risk, quick, time.perf_counter() - began)
+
+
+def _checked_epsilon(given: object) -> float:
+    value = number(given)
+    if value is None or not 0.001 <= value <= 20:
+        raise PrivacyError(
+            f"{option('epsilon')} must lie between 0.001 and 20 for an audit to say something; got "
+            f"{option('epsilon', repr(given))}"
+        )
+    return value
+
+
+def _checked_risk(given: object) -> float:
+    value = number(given)
+    if value is None or not 0 < value < 1:
+        raise PrivacyError(f"risk must be a probability between 0 and 1; got risk={given!r}")
+    return value
+
+
+def _checked_workers(given: object) -> int:
+    value = whole_number(given)
+    if value is None or value < 1:
+        raise PrivacyError(
+            f"{option('workers')} must be a whole number, 1 or more; got {option('workers', repr(given))}"
+        )
+    return value
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    mechanism: MechanismName | None
+    unit: Unit | None
+    neighbours: Neighbours | None
+
+    def among(self, cases: Iterable[Case]) -> list[Case]:
+        """Those asked for, each once."""
+        wanted = (None, MechanismName.AUTO)
+        found = [
+            case
+            for case in cases
+            if (self.mechanism in wanted or case.mechanism is self.mechanism)
+            and self.unit in (None, case.privacy.unit)
+            and self.neighbours in (None, case.privacy.neighbours)
+        ]
+        return list(dict.fromkeys(found))
+
+
+def _jobs(
+    chosen: _Chosen, attacked: list[Case], sizes: Sizes, epsilon: float, *, quick: bool, risk: float
+) -> tuple[list[Job], float]:
+    """The work, the longest first, and the risk of each random test."""
+    cases = chosen.among(all_cases(epsilon, quick=quick))
+    promises: dict[str, list[Case]] = {}
+    for case in cases:
+        promises.setdefault(case.promise, []).append(case)
+    fitted = chosen.among(noise_cases(epsilon, quick=quick))
+    sealed = [case for case in cases if case.mechanism is MechanismName.PERTURBED_MLE]
+    sealed = _first_of_each(sealed) if quick else sealed
+    each = risk / max(1, len(attacked) + len(fitted) + len(sealed))
+    jobs: list[Job] = []
+    for case in sorted(attacked, key=lambda case: -_runs(case, sizes)):
+        for of_one, runs in itertools.product((True, False), _parts(_runs(case, sizes))):
+            jobs.append(partial(draw_scores, case, of_one, runs))
+    jobs += [partial(growing_check, case, sizes) for case in chosen.among(growing_cases(epsilon, quick=quick))]
+    jobs += [partial(bounds_check, alike, sizes) for alike in promises.values()]
+    jobs += [partial(seal_check, case, sizes, each) for case in sealed]
+    jobs += [partial(noise_check, case, sizes, each) for case in fitted]
+    jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in promises.values()]
+    if not quick:
+        jobs += [partial(loss_check, [case], sizes) for case in attacked if case.privacy.epsilon != epsilon]
+    return jobs, each
+
+
+def _first_of_each(cases: list[Case]) -> list[Case]:
+    """One case without groups and one with."""
+    return list({case.releases_per_unit: case for case in reversed(cases)}.values())
+
+
+def _runs(case: Case, sizes: Sizes) -> int:
+    """Black-box runs per neighbour: enough for 0.9 ε, or as many as the time allows."""
+    if case.mechanism is MechanismName.PERTURBED_MLE:
+        return sizes.slow_runs
+    if case.mechanism is MechanismName.GAUSSIAN:
+        first = case.privacy.unit is Unit.COMPARISON and case.privacy.neighbours is Neighbours.REPLACE
+        return sizes.gaussian_runs if first else min(sizes.gaussian_runs, 60_000)
+    first = case.method is Method.NET_WINS and case.privacy.neighbours is Neighbours.REPLACE
+    runs = sizes.runs * max(1.0, 1 / case.privacy.epsilon**2)
+    return min(sizes.most_runs, round(4 * runs if first else runs))
+
+
+def _parts(runs: int) -> list[int]:
+    return [min(PART, runs - start) for start in range(0, runs, PART)]
+
+
+def _place(finding: Finding) -> tuple[int, str, float]:
+    return ("bounds", "loss", "noise", "black box").index(finding.check), finding.subject, finding.epsilon
+
+
+def _all(jobs: list[Job], workers: int, progress: Progress | None) -> Iterator[Any]:
+    """The results as they come; more workers are copies of this process, made before anything else is done.
+
+    A process that has used its database engine already has threads of it, and a copy of that may crash: then one
+    process does all.
+    """
+    told = progress or (lambda done, total: None)
+    if workers == 1 or not hasattr(os, "fork") or "duckdb" in sys.modules:
+        for number, job in enumerate(jobs, 1):
+            yield job()
+            told(number, len(jobs))
+        return
+    for done, (_, made) in enumerate(results(jobs, workers, "fork"), 1):
+        yield made
+        told(done, len(jobs))

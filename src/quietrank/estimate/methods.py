@@ -1,0 +1,131 @@
+"""A `NoisyTally` and a method in, an `Estimate` out: what each item is ranked by, and the figures beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from quietrank.errors import QuietrankError, SolverError, option
+from quietrank.estimate.noisy import Floats, NoisyTally
+from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Design, Privacy
+from quietrank.statistics.method import Method
+from quietrank.statistics.sensitivity import Statistic
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Scores to rank by, in the order of the items; win rates and net wins where they are known."""
+
+    method: Method
+    scores: Floats
+    win_rate: Floats | None
+    net_wins: Floats | None
+    assumptions: tuple[str, ...]
+    gamma: float | None = None
+    """the ridge of Bradley–Terry scores"""
+
+
+def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] = "auto") -> Estimate:
+    """Score every item by the method; `gamma` is the ridge of Bradley–Terry scores."""
+    method = resolve(noisy, method)
+    win_rate, net_wins = win_rates(noisy), noisy.net_wins
+    used = None
+    if method is Method.BRADLEY_TERRY:
+        fitted = bradley_terry(noisy, gamma)
+        scores, used = fitted.theta, fitted.gamma
+    else:
+        counted = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
+        scores = _released(counted, noisy, method)
+    shown = None if win_rate is None else np.clip(win_rate, 0, 1)
+    known = noisy.public_pairs is not None
+    made = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
+    return Estimate(method, scores, shown, net_wins, made, used)
+
+
+def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
+    """Bradley–Terry scores from the noisy net wins and what is known of the design."""
+    net_wins, noise = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY), noisy.law.spread
+    try:
+        return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
+    except ArithmeticError:
+        raise SolverError(
+            f"{option('gamma', gamma)} is too small for noise like this; use a larger one, or {option('gamma', 'auto')}"
+        ) from None
+
+
+def _design(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
+    """Actual pairs where they are public, the noisy total under a uniform design, else the noisy exposures."""
+    if noisy.public_pairs is not None:
+        return PublicDesign(noisy.public_pairs.i, noisy.public_pairs.j, noisy.public_pairs.counts)
+    if noisy.privacy.design is Design.UNIFORM and noisy.total is not None:
+        return UniformDesign(noisy.total)
+    return RankOneDesign(_released(noisy.exposure, noisy, Method.BRADLEY_TERRY))
+
+
+def _released(values: Floats | None, noisy: NoisyTally, method: Method) -> Floats:
+    if values is not None:
+        return values
+    both = "net wins and how often items were compared"
+    needed = {Method.WINS: "wins", Method.NET_WINS: "net wins"}.get(method, both)
+    raise QuietrankError(
+        f"{option('method', method)} needs {needed}, and this tally holds {noisy.statistic} only; rank with "
+        f"{option('method', method)} in the first place, or use {option('method', resolve(noisy, Method.AUTO))} here"
+    )
+
+
+def resolve(noisy: NoisyTally, method: Method) -> Method:
+    """`auto`: net wins where every item was compared equally often, or nothing else is known; else the win rate."""
+    if method is not Method.AUTO:
+        return method
+    if noisy.statistic is Statistic.WINS:
+        return Method.WINS
+    if noisy.privacy.design is Design.UNIFORM or noisy.exposure is None:
+        return Method.NET_WINS
+    exposure = noisy.public_exposure
+    equal = exposure is not None and bool(np.all(exposure == exposure[0]))
+    return Method.NET_WINS if equal else Method.WIN_RATE
+
+
+def win_rates(noisy: NoisyTally) -> Floats | None:
+    """τ̂_i = 1/2 + s̃_i/d_i, or None where the exposure d was not released.
+
+    An exposure below its own noise says nothing, so it is raised to the noise's standard deviation, or to one
+    vote: otherwise an item that was hardly compared could come first by a division by almost nothing.
+    """
+    if noisy.net_wins is None or noisy.exposure is None:
+        return None
+    return np.asarray(0.5 + noisy.net_wins / np.maximum(noisy.exposure, max(noisy.law.spread.exposure, 1.0)))
+
+
+def assumptions(
+    items: Items, privacy: Privacy, method: Method, rows_skipped: bool, *, actual_pairs: bool
+) -> tuple[str, ...]:
+    """What a reader has to believe beyond the arithmetic; with `actual_pairs` the method knew who met whom."""
+    made = []
+    if items.from_votes:
+        made.append("The list of items was taken from the votes: which items are on it is treated as public.")
+    if privacy.design is Design.PUBLIC:
+        made.append("Which pairs were compared, and how often, is treated as public.")
+    if privacy.design is Design.UNIFORM and not actual_pairs:
+        made.append("It is assumed, not checked, that every pair of items was equally likely to be compared.")
+    if privacy.design is Design.PRIVATE and method in (Method.WINS, Method.NET_WINS):
+        made.append("Items are ranked by counts, which favours items that were compared more often.")
+    if privacy.design is not Design.UNIFORM and method is Method.WIN_RATE:
+        made.append(
+            "It is assumed, not checked, that opponents met at random: otherwise an item that met strong ones ranks "
+            "too low."
+        )
+    if privacy.design is Design.PRIVATE and method is Method.BRADLEY_TERRY and not actual_pairs:
+        made.append(
+            "It is assumed, not checked, that opponents met at random given how often each item appeared: where strong "
+            "mostly met strong, scores are biased; the perturbed-mle mechanism uses the actual pairs."
+        )
+    if items.pairs is not None and (parts := len(set(items.graph.component))) > 1:
+        made.append(f"The askable pairs fall into {parts} separate parts: compare items within a part only.")
+    if rows_skipped:
+        made.append("Rows that could not be used were to be skipped; whether there were any is not published.")
+    return tuple(made)

@@ -1,0 +1,1 @@
+"""Pure numerics: links, pairs, solvers, certificates and scores; no votes, no noise."""

@@ -1,0 +1,256 @@
+"""An `Objective` made of exact votes and exact noise in; its minimiser, certified, out. It never gives up.
+
+Confidential: the minimiser has not been sealed yet (`perturbed.py` does that). An error whose probability depends on
+the votes would be a leak, so where float64 is not enough decimal arithmetic goes on, with as many digits as it takes.
+docs/proofs/perturbed-mle.md says why that comes to an end for every γ that is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+    getcontext,
+    localcontext,
+)
+from fractions import Fraction
+
+import numpy as np
+
+from quietrank.maths.certificate import both_slopes
+from quietrank.maths.links import Link
+from quietrank.maths.pairs import Pairs
+from quietrank.maths.problem import Problem
+from quietrank.maths.solver import Solution, solve_nearly
+from quietrank.votes.tally import PairTally
+
+LARGEST_TALLY = 2**53
+"""Wins of a pair saturate here, in steps, so that they are exact in float64 however many votes there are.
+
+min(·, 2^53) turns the votes of a unit into lighter votes on the same pairs, so neighbours stay neighbours."""
+
+ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Objective:
+    """f(θ) = Σ [wins_i·φ(θ_i − θ_j) + wins_j·φ(θ_j − θ_i)] + (γ/2)‖θ‖² + g·k·θ, φ = −log F, with no rounding in it."""
+
+    pairs: Pairs
+    """wins in votes: integers below 2^53 times a power of two, so exact"""
+    draw: Sequence[int]
+    """k"""
+    grid: float
+    gamma: float
+    link: Link
+
+    @classmethod
+    def of(cls, tally: PairTally, draw: Sequence[int], *, grid: float, gamma: float, link: Link) -> Objective:
+        order = np.lexsort((tally.j, tally.i))
+        i, j = (index[order].astype(np.int32) for index in (tally.i, tally.j))
+        wins_i, wins_j = (
+            np.minimum(wins[order], LARGEST_TALLY) * float(tally.step) for wins in (tally.wins_i, tally.wins_j)
+        )
+        return cls(Pairs(len(tally.items), i, j, wins_i, wins_j), draw, grid, gamma, link)
+
+    def in_float64(self) -> tuple[Problem, float]:
+        """The problem for the solver, and how far its linear term is from g·k (L1, so an upper bound of L2)."""
+        linear = np.array([float(k) for k in self.draw]) * self.grid
+        lost = sum(abs(k - int(float(k))) for k in self.draw) * Fraction(self.grid)
+        return Problem(self.pairs, self.gamma, self.link, linear), float(lost) * (1 + 2.0**-50)
+
+
+def minimise(objective: Objective, tolerance: float) -> Sequence[float | Decimal]:
+    """θ with ‖∇f(θ)‖₂ ≤ τ, certified. It never gives up: an error whose probability depends on votes is a leak.
+
+    float64 is enough for ordinary sizes. Where it is not, or the solver refuses for whatever reason, decimal
+    arithmetic goes on from where it stopped, with as many digits as the votes ask for.
+    """
+    try:
+        problem, lost = objective.in_float64()
+        with np.errstate(all="ignore"):
+            nearest = solve_nearly(problem, tolerance - lost)
+        if nearest.converged and nearest.theta_low is None and nearest.gradient_norm + lost <= tolerance:
+            return [float(x) for x in nearest.theta]
+        start = _as_decimals(nearest)
+    except Exception:  # noqa: BLE001
+        # Whatever it is, it may depend on the votes; and what follows does without the solver.
+        start = [ZERO] * len(objective.draw)
+    return minimise_exactly(objective, tolerance, start)
+
+
+def _as_decimals(nearest: Solution) -> list[Decimal]:
+    """The point that the solver came to, exactly; zeros where it is none."""
+    low = np.zeros_like(nearest.theta) if nearest.theta_low is None else nearest.theta_low
+    if not (np.isfinite(nearest.theta).all() and np.isfinite(low).all()):
+        return [ZERO] * len(low)
+    with _digits(60):
+        return [Decimal(a) + Decimal(b) for a, b in zip(nearest.theta.tolist(), low.tolist(), strict=True)]
+
+
+# ---- the same in decimal arithmetic, slow and unstoppable ------------------------------------------------------
+
+
+def _digits(digits: int) -> AbstractContextManager[Context]:
+    """That many digits, and exponents wide enough for exp(−x) at every x that can occur."""
+    traps = [InvalidOperation, DivisionByZero, Overflow]
+    return localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=traps))
+
+
+def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal]) -> list[Decimal]:
+    """Damped Newton with more and more digits, until the certificate holds.
+
+    f is smooth and strongly convex, so with exact arithmetic every step with the line search below makes progress
+    from any start; where rounding stops it, the digits are doubled.
+    """
+    digits, theta = 60, start
+    while True:
+        with _digits(digits):
+            try:
+                theta, certified = _newton(objective, Decimal(tolerance), [+x for x in theta])
+            except ArithmeticError:  # no signal of the arithmetic may end a release: try again with more digits
+                certified = False
+        if certified:
+            return theta
+        digits *= 2
+
+
+def _newton(objective: Objective, tolerance: Decimal, theta: list[Decimal]) -> tuple[list[Decimal], bool]:
+    """Newton steps until ‖∇f‖₂ is certainly at most τ; False if these digits cannot tell or do not get there."""
+    for _ in range(1000):
+        gradient, slack = exact_gradient(objective, theta)
+        if _norm([abs(a) + b for a, b in zip(gradient, slack, strict=True)]) <= tolerance:
+            return theta, True
+        if _norm(slack) > tolerance / 4:
+            return theta, False
+        theta = _line_search(objective, theta, gradient, _newton_direction(objective, theta, gradient))
+    return theta, False
+
+
+def exact_gradient(objective: Objective, theta: list[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
+    """∇f(θ) in the current decimal precision, and per entry a bound of its rounding error.
+
+    With u = 10^(1−precision): x = θ_i − θ_j is right to u|x|, which moves ψ by at most κ2·u|x|, and the link
+    evaluates ψ(x) to a factor 1 ± (2|x| + 100)u (Link.grad_decimal). A sum of m terms loses mu·Σ|terms|; two more
+    u are for products. 10^-280 covers what underflows: ψ below 10^-300, of at most 2^53 votes.
+    """
+    pairs, kappa2, link = objective.pairs, Decimal(objective.link.kappa2), objective.link
+    gamma, grid = Decimal(objective.gamma), Decimal(objective.grid)
+    own = [(gamma * x, grid * k) for x, k in zip(theta, objective.draw, strict=True)]
+    total, size = [a + b for a, b in own], [abs(a) + abs(b) for a, b in own]
+    terms, error = [2] * len(theta), [ZERO] * len(theta)
+    columns = (pairs.i, pairs.j, pairs.wins_i, pairs.wins_j)
+    for i, j, a, b in zip(*(column.tolist() for column in columns), strict=True):
+        x = theta[i] - theta[j]
+        ahead, behind = both_slopes(link, x)
+        lost, won = Decimal(a) * ahead, Decimal(b) * behind
+        slip = Decimal(a + b) * kappa2 * abs(x) + (2 * abs(x) + 104) * (won + lost)
+        for item, push in ((i, won - lost), (j, lost - won)):
+            total[item] += push
+            size[item] += won + lost
+            error[item] += slip
+            terms[item] += 1
+    u = Decimal(10).scaleb(-getcontext().prec)
+    slack = [2 * u * (e + (m + 4) * s) + Decimal("1e-280") for e, m, s in zip(error, terms, size, strict=True)]
+    return total, slack
+
+
+def _newton_direction(objective: Objective, theta: list[Decimal], gradient: list[Decimal]) -> list[Decimal]:
+    """−H⁻¹∇f for an H that is right to some twelve digits in every direction, however ill-conditioned it is.
+
+    H = γI + the Laplacian of weights h ≥ 0 is eliminated without a subtraction, after Grassmann, Taksar and Heyman
+    (1985): taking out item k, with d = c_k + Σ_r h_kr, adds h_kr·h_ks/d to the weight of r and s, and c_k·h_kr/d to
+    c_r, c being γ at first. So every weight and every c is right to some digits in float64, none is negative, and
+    every pivot d is at least γ. Only d itself and the right side are computed in decimal.
+    """
+    order, rows = _eliminated(*_weights(objective, theta), objective.gamma)
+    right = [-g for g in gradient]
+    pivots = []
+    for k, (own, row) in zip(order, rows, strict=True):
+        pivots.append(sum(row.values(), own))
+        for r, weight in row.items():
+            right[r] += weight / pivots[-1] * right[k]
+    for k, (_, row), pivot in zip(reversed(order), reversed(rows), reversed(pivots), strict=True):
+        right[k] = (right[k] + sum((weight * right[r] for r, weight in row.items()), ZERO)) / pivot
+    return right
+
+
+def _weights(objective: Objective, theta: list[Decimal]) -> tuple[list[dict[int, float]], list[int]]:
+    """The weights h of each item's pairs, in float64, and the items from the fewest pairs to the most."""
+    pairs, link = objective.pairs, objective.link
+    ends = list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
+    x = np.array([float(theta[i] - theta[j]) for i, j in ends])
+    with np.errstate(all="ignore"):
+        weight = np.nan_to_num(pairs.wins_i * link.curvature(x) + pairs.wins_j * link.curvature(-x))
+    weight = np.clip(weight, 0.0, link.kappa2 * pairs.counts)
+    near: list[dict[int, float]] = [{} for _ in theta]
+    for (i, j), h in zip(ends, weight.tolist(), strict=True):
+        if h > 0:
+            near[i][j] = near[j][i] = h
+    return near, sorted(range(len(near)), key=lambda k: len(near[k]))
+
+
+def _eliminated(
+    near: list[dict[int, float]], order: list[int], gamma: float
+) -> tuple[list[int], list[tuple[Decimal, dict[int, Decimal]]]]:
+    """For each item in the order: its c and its weights to the items after it, when those before it are gone."""
+    own, rows = [gamma] * len(near), []
+    for k in order:
+        row = near[k]
+        pivot = own[k] + sum(row.values())
+        rows.append((Decimal(own[k]), {r: Decimal(h) for r, h in row.items()}))
+        for r, h in row.items():
+            share, others = h / pivot, near[r]
+            own[r] += own[k] * share
+            del others[k]
+            for s, other in row.items():
+                if s != r:
+                    others[s] = others.get(s, 0.0) + share * other
+    return order, rows
+
+
+def _line_search(
+    objective: Objective, theta: list[Decimal], gradient: list[Decimal], direction: list[Decimal]
+) -> list[Decimal]:
+    """Go where the slope along the direction, which only increases, has lost a tenth and not turned uphill by more.
+
+    Far out a vote's pull falls like e^−x, so a step can be too long by a factor of 10^12: lengths are halved on the
+    scale of their logarithms, down from 1 to log(1 + r)/r, which moves no pair by more than a few units.
+    """
+    slope, reach = abs(_dot(gradient, direction)), _reach(objective, direction)
+    length, low, high = Decimal(1), (1 + reach).ln() / reach if reach > 1 else ZERO, ZERO
+    ahead = theta
+    for _ in range(200):
+        ahead = [x + length * p for x, p in zip(theta, direction, strict=True)]
+        here = _dot(exact_gradient(objective, ahead)[0], direction)
+        if -slope * 9 <= here * 10 <= slope:
+            break
+        low, high = (low, length) if here > 0 else (length, high)
+        if low >= high:  # the first guess of `low` was too long, or no step has been too long yet
+            low, length = (low, 2 * length) if here < 0 else (ZERO, length / 2)
+        else:
+            length = (low * high).sqrt() if high > 4 * low > 0 else (low + high) / 2
+    return ahead
+
+
+def _reach(objective: Objective, direction: list[Decimal]) -> Decimal:
+    """The most by which a full step changes the difference of a pair."""
+    ends = zip(objective.pairs.i.tolist(), objective.pairs.j.tolist(), strict=True)
+    return max((abs(direction[i] - direction[j]) for i, j in ends), default=ZERO)
+
+
+def _dot(a: list[Decimal], b: list[Decimal]) -> Decimal:
+    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
+
+
+def _norm(values: list[Decimal]) -> Decimal:
+    """The Euclidean norm; the factor covers its own rounding."""
+    return _dot(values, values).sqrt() * (1 + Decimal("1e-40"))

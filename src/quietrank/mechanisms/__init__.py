@@ -1,0 +1,1 @@
+"""A promise and a statistic in, the noise that keeps it out; from public values alone."""

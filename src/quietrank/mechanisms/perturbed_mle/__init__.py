@@ -1,0 +1,1 @@
+"""The published perturbed maximum likelihood, sealed: noise inside the likelihood."""

@@ -1,0 +1,296 @@
+"""Plain words about a survey in, a `Plan` out: the edge that the API and the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from quietrank.errors import QuietrankError, option
+from quietrank.mechanisms.additive import MechanismName
+from quietrank.planning import arguments
+from quietrank.planning.arguments import whole, whole_or_none
+from quietrank.planning.forecast import Forecast, Prediction
+from quietrank.planning.question import Question
+from quietrank.planning.result import Plan
+from quietrank.planning.survey import Survey, spread_of
+from quietrank.planning.targets import (
+    EVALUATIONS,
+    MOST_EPSILON,
+    Target,
+    parse_target,
+    people_numbers,
+    repetitions_needed,
+    require_reachable,
+    require_repetitions,
+    smallest_epsilon,
+    smallest_people,
+)
+from quietrank.promise.arguments import flag, parse
+from quietrank.promise.privacy import Privacy, Unit
+from quietrank.statistics.method import Method
+
+USUAL_EPSILONS = (0.5, 1.0, 2.0)
+CURVE_POINTS = 9
+FEWEST = 10
+"""Fewer repetitions say nothing about their own error."""
+
+
+def plan(
+    items: int,
+    people: int | None = None,
+    per_person: int | None = None,
+    *,
+    votes: int | None = None,
+    epsilon: float | Iterable[float] | None = None,
+    target: str | None = None,
+    solve: str = "epsilon",
+    unit: str = "person",
+    one_per_pair: bool = False,
+    max_per_person: int | None = None,
+    neighbours: str = "replace",
+    design: str = "private",
+    delta: float = 0.0,
+    clip: float | None = None,
+    mechanism: str = "auto",
+    method: str = "auto",
+    top_k: int | None = None,
+    spread: float | str = "typical",
+    repetitions: int | None = None,
+    seed: int = 1,
+    curves: bool = True,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Plan:
+    """What accuracy to expect of a survey that has not been run; needs no votes and costs no privacy.
+
+    Give `epsilon` (one or several) to see the accuracy, or a `target` such as "top-5 error 0.1", "rank error 0.5" or
+    "winner 0.9" for the smallest ε that meets it; with solve="people", for the smallest number of people at the given
+    ε. `spread` says how far apart the items are: close, typical, clear, the standard deviation of their strengths on
+    the logit scale, or paper. `curves` computes what a figure needs. The same seed gives the same numbers. Every
+    number is from one simulation, with its standard error beside it; a target counts as met only by two of them.
+    """
+    wanted = None if target is None else parse_target(target)
+    if solve not in ("epsilon", "people"):
+        raise QuietrankError(f"{option('solve')} must be epsilon or people; got {option('solve', repr(solve))}")
+    for_people = wanted is not None and solve == "people"
+    epsilons = _epsilons(epsilon, wanted, for_people)
+    sizes = _Sizes.of(items, people, per_person, votes, flag("one_per_pair", one_per_pair))
+    survey = sizes.survey(unit, for_people, spread_of(spread))
+    limit = _limit(whole_or_none("max_per_person", max_per_person, 1), unit, survey)
+    privacy = Privacy(epsilons[0], unit, delta, neighbours, design, limit, survey.distinct, clip)
+    question = Question(
+        survey, privacy, parse(Method, "method", method), parse(MechanismName, "mechanism", mechanism),
+        _top_k(top_k, wanted, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
+    )  # fmt: skip
+    if wanted is None:
+        return _accuracy(question, epsilons, curves, progress)
+    require_repetitions(wanted, question)
+    if for_people:
+        return _people(question, wanted, curves, progress)
+    return _epsilon(question, wanted, curves, progress)
+
+
+# ---- from words to values -------------------------------------------------------------------------------------------
+
+
+def _epsilons(given: object, target: Target | None, for_people: bool) -> list[float]:
+    values = arguments.epsilons(given)
+    if for_people and (values is None or len(values) != 1):
+        raise QuietrankError(
+            f"to solve for people, give one epsilon ({option('epsilon', 1)}): the promise that they get"
+        )
+    if target is not None and not for_people and values is not None:
+        raise QuietrankError(
+            f"a target asks for the smallest epsilon: leave {option('epsilon')} out, or add {option('solve', 'people')}"
+        )
+    return values or list(USUAL_EPSILONS)
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """The numbers that say how large a survey is, as far as they were given."""
+
+    items: int
+    people: int | None
+    per_person: int | None
+    votes: int | None
+    one_per_pair: bool
+
+    @classmethod
+    def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: bool) -> _Sizes:
+        return cls(
+            whole("items", items, 2),
+            whole_or_none("people", people, 1),
+            whole_or_none("per_person", per_person, 1),
+            whole_or_none("votes", votes, 1),
+            one_per_pair,
+        )
+
+    def survey(self, unit: str, for_people: bool, spread: float | str) -> Survey:
+        people, per_person = self._people(unit, for_people), self._per_person(unit)
+        return Survey(self.items, people, per_person, self.one_per_pair, spread)
+
+    def _people(self, unit: str, for_people: bool) -> int:
+        """How many people; 1 stands for the number that is solved for."""
+        if for_people and (self.people is not None or self.votes is not None):
+            raise QuietrankError(
+                f"{option('solve', 'people')} finds the number of people: leave {option('people')} and "
+                f"{option('votes')} out"
+            )
+        if self.votes is not None and (
+            unit != Unit.COMPARISON or self.people is not None or self.per_person is not None
+        ):
+            raise QuietrankError(
+                f"{option('votes')} is for {option('unit', 'comparison')}, instead of {option('people')} and "
+                f"{option('per_person')}"
+            )
+        known = self.votes or self.people
+        if known is None and not for_people:
+            raise QuietrankError(
+                f"say how many people are asked ({option('people', 500)}), or give a {option('target')} with "
+                f"{option('solve', 'people')}"
+            )
+        return known or 1
+
+    def _per_person(self, unit: str) -> int:
+        """How many votes of each."""
+        if self.per_person is not None:
+            return self.per_person
+        if self.one_per_pair:
+            return self.items * (self.items - 1) // 2
+        if unit != Unit.COMPARISON:
+            raise QuietrankError(f"say how many pairs each person is asked ({option('per_person', 15)})")
+        return 1
+
+
+def _limit(given: int | None, unit: str, survey: Survey) -> int | None:
+    """L: what was given, or the number of questions."""
+    if unit == Unit.PERSON:
+        return survey.per_person if given is None else given
+    if unit == Unit.COMPARISON and given is not None:
+        raise QuietrankError(
+            f"plan has no use for {option('max_per_person')} with {option('unit', 'comparison')}; leave it out, and "
+            f"give the number of votes that count as {option('votes')}"
+        )
+    return None
+
+
+def _top_k(given: object, target: Target | None, items: int) -> int:
+    """k of the target, or as given, or 5, or half of few items."""
+    k = whole_or_none("top_k", given, 1)
+    if target is not None and target.k is not None:
+        if k is not None and k != target.k:
+            raise QuietrankError(f"the target is about the top {target.k}, not {option('top_k', k)}; leave that out")
+        k = target.k
+    k = max(1, min(5, items // 2)) if k is None else k
+    if not 1 <= k < items:
+        raise QuietrankError(
+            f"{option('top_k')} must be from 1 to {items - 1}, one less than the items; got {option('top_k', k)}"
+        )
+    return k
+
+
+# ---- the three kinds of question ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Meter:
+    """Counts pieces of work, and tells the share that is done."""
+
+    total: float
+    progress: Callable[[float], None]
+    done: float = 0.0
+
+    def add(self, amount: float) -> None:
+        self.done += amount
+        self.progress(min(self.done / self.total, 1.0))
+
+    def last(self, amount: float) -> Callable[[float], None]:
+        """For work that tells its own share, and is so much of the whole."""
+        return lambda share: self.progress(1 - amount / self.total * (1 - share))
+
+
+SIMULATION = 4
+"""The work of simulating the counts, in units of one prediction."""
+
+
+def _accuracy(question: Question, epsilons: list[float], curves: bool, progress: Callable[[float], None]) -> Plan:
+    points = _grid(epsilons) if curves else []
+    names = Forecast(question).mechanisms
+    meter = _Meter(SIMULATION + 1 + len(names) * (len(epsilons) + len(points)), progress)
+    forecast = Forecast(question, advance=lambda amount: meter.add(SIMULATION * amount))
+    floor = forecast.without_privacy
+    meter.add(1)
+    predictions = [_predicted(forecast, *each, meter) for each in product(names, epsilons)]
+    return Plan(question, tuple(predictions), floor, curves=_curves(forecast, points, meter))
+
+
+def _epsilon(question: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
+    names = Forecast(question).mechanisms
+    meter = _Meter(SIMULATION + len(names) * (EVALUATIONS + (CURVE_POINTS if curves else 0)), progress)
+    forecast = Forecast(question, advance=lambda amount: meter.add(SIMULATION * amount))
+    work = lambda amount: meter.add(EVALUATIONS * amount)  # noqa: E731
+    require_reachable(forecast, target, work)
+    answers = {name: smallest_epsilon(forecast, name, target, work) for name in _promising(forecast)}
+    predictions = [_marked(forecast, one) for one in answers.values() if one is not None]
+    if not predictions:
+        raise QuietrankError(
+            f"no ε up to {MOST_EPSILON:g} meets the target {target} with {question.survey.people} people, though it "
+            f"would be met without privacy; ask more people ({option('solve', 'people')} with {option('epsilon', 1)} "
+            "says how many)"
+        )
+    points = _grid([one.epsilon for one in predictions]) if curves else []
+    unmet = tuple(name.value for name, one in answers.items() if one is None)
+    drawn = _curves(forecast, points, meter)
+    return Plan(question, tuple(predictions), forecast.without_privacy, target, unmet, drawn)
+
+
+def _people(question: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
+    """Solved for the mechanism with the least noise; then all of them at the number of people that it needs."""
+    first, epsilon = Forecast(question), question.privacy.epsilon
+    best = first.chosen(epsilon) if question.mechanism is MechanismName.AUTO else question.mechanism
+    points = len(first.mechanisms) * CURVE_POINTS if curves else 0
+    meter = _Meter(EVALUATIONS + SIMULATION + 1 + len(first.mechanisms) + points, progress)
+    people = smallest_people(question, best, target, lambda amount: meter.add(EVALUATIONS * amount))
+    if people is None:
+        raise QuietrankError(
+            f"up to {max(people_numbers(question.survey), default=1)} people do not meet the target {target} at ε = "
+            f"{epsilon:g}; relax it, or raise {option('epsilon')} or {option('per_person')}{_too_few(question, target)}"
+        )
+    solved = replace(question, survey=replace(question.survey, people=people))
+    return replace(_accuracy(solved, [epsilon], curves, meter.last(meter.total - EVALUATIONS)), target=target)
+
+
+def _too_few(question: Question, target: Target) -> str:
+    """Larger surveys are simulated less often, and for a strict target that may be too seldom."""
+    largest = replace(question.survey, people=max(people_numbers(question.survey), default=1))
+    needed = repetitions_needed(target, question)
+    return f", or give {option('repetitions', needed)}" if replace(question, survey=largest).runs < needed else ""
+
+
+def _promising(forecast: Forecast) -> list[MechanismName]:
+    """The mechanisms worth solving for: those with at most three times the least noise."""
+    noise = {name: forecast.expected_noise(name) for name in forecast.mechanisms}
+    return [name for name, size in noise.items() if size <= 3 * min(noise.values())]
+
+
+def _predicted(forecast: Forecast, name: MechanismName, epsilon: float, meter: _Meter) -> Prediction:
+    prediction = forecast.predict(name, epsilon)
+    meter.add(1)
+    return _marked(forecast, prediction)
+
+
+def _marked(forecast: Forecast, one: Prediction) -> Prediction:
+    return replace(one, chosen=one.mechanism == forecast.chosen(one.epsilon))
+
+
+def _grid(epsilons: list[float]) -> list[float]:
+    """Values of ε around those asked for, and these too, so that the lines go through the points."""
+    around = np.geomspace(min(epsilons) / 2.5, max(epsilons) * 2.5, CURVE_POINTS)
+    return sorted({*(float(f"{value:.3g}") for value in around), *epsilons})
+
+
+def _curves(forecast: Forecast, points: list[float], meter: _Meter) -> tuple[Prediction, ...]:
+    return tuple(_predicted(forecast, *each, meter) for each in product(forecast.mechanisms, points))

@@ -1,0 +1,190 @@
+"""Simulated counts and unit noise in, the scores of a release out: noisy tallies as the mechanisms make them.
+
+The estimators are the real ones. Only the ridge of Bradley–Terry scores, which every release chooses anew from its own
+noisy counts, is chosen once for all repetitions: it takes most of the time, and varies little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import exp, inf, log
+from statistics import median
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank.errors import PrivacyError, option
+from quietrank.estimate.methods import Estimate, bradley_terry, estimate
+from quietrank.estimate.noisy import NoisyTally, PublicPairs
+from quietrank.mechanisms.additive import Calibrated
+from quietrank.mechanisms.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
+from quietrank.planning.survey import Counts, Floats, pair_ends
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Design, Privacy
+from quietrank.statistics.method import Method, statistic_for
+from quietrank.statistics.sensitivity import Statistic, half_vote
+
+GAMMA_SAMPLES = 5
+NO_PRIVACY = "no privacy"
+BLOCK = 500_000
+"""About how many scores are worked on at a time."""
+LARGEST_VALUE = 2.0**62
+"""Counts are held in 64-bit integers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Draws of unit size, to be scaled and used in turn."""
+
+    unit: Floats
+    size: float
+
+    @property
+    def draws(self) -> int | None:
+        """After how many repetitions the noise comes again; None where there is no noise."""
+        return len(self.unit) if self.size > 0 else None
+
+    def rows(self, block: slice) -> Floats:
+        return np.asarray(self.unit[np.arange(block.start, block.stop) % len(self.unit)] * self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """How exact counts become noisy tallies, and those scores."""
+
+    items: Items
+    privacy: Privacy
+    statistic: Statistic
+    step: Fraction
+    share: Fraction
+    mechanism: str
+    epsilon: float
+    law: Law
+
+    @classmethod
+    def of(cls, made: Calibrated, items: Items) -> Maker:
+        name, epsilon = made.mechanism.value, made.privacy.epsilon
+        return cls(items, made.privacy, made.statistic, made.step, made.share, name, epsilon, made.law)
+
+    @classmethod
+    def exact(cls, items: Items, privacy: Privacy, method: Method) -> Maker:
+        """Without noise: a law of size 0."""
+        statistic = statistic_for(method, privacy)
+        law = LaplaceLaw(statistic, len(items), 0.0, sum_zero=False)
+        return cls(items, privacy, statistic, half_vote(privacy), Fraction(1), NO_PRIVACY, inf, law)
+
+    @property
+    def entries(self) -> int:
+        return self.statistic.size(len(self.items))
+
+    @property
+    def noise_sd(self) -> float:
+        """Of what items are ranked by, in votes."""
+        spread = self.law.spread
+        return spread.value if self.statistic is Statistic.WINS else spread.net_wins
+
+    def scores(self, method: Method, counts: Counts, noise: Noise) -> Iterator[tuple[slice, Floats]]:
+        """Blocks of repetitions and their scores; counts are divided by the mean exposure, to read as win rates."""
+        gamma: float | Literal["auto"] = "auto"
+        if method is Method.BRADLEY_TERRY:
+            gamma = _typical_gamma(self._tallies(counts, noise, slice(0, min(GAMMA_SAMPLES, len(counts.wins)))))
+        mean = float(2 * counts.total.mean() / len(self.items))
+        for block in blocks(*counts.wins.shape):
+            tallies = self._tallies(counts, noise, block)
+            yield block, np.array([_on_scale(estimate(tally, method, gamma), mean) for tally in tallies])
+
+    def _tallies(self, counts: Counts, noise: Noise, block: slice) -> list[NoisyTally]:
+        some = counts.rows(block)
+        rows = zip(self._values(some, noise.rows(block)), some.exposure, some.total, strict=True)
+        return [self._tally(*row, _met(some, place)) for place, row in enumerate(rows)]
+
+    def _values(self, counts: Counts, noise: Floats) -> NDArray[np.int64]:
+        """The noisy statistic in lattice steps."""
+        columns: dict[Statistic, Callable[[], Floats]] = {
+            Statistic.NET_WINS: lambda: counts.net_wins,
+            Statistic.NET_WINS_AND_TOTAL: lambda: np.column_stack([counts.net_wins, counts.total]),
+            Statistic.WINS: lambda: counts.wins,
+            Statistic.WINS_AND_LOSSES: lambda: np.column_stack([counts.wins, counts.losses]),
+            Statistic.NET_WINS_AND_EXPOSURES: lambda: np.column_stack([counts.net_wins, counts.exposure]),
+        }
+        per_vote = np.full(self.entries, 1 / float(self.step))
+        if self.statistic in (Statistic.NET_WINS_AND_TOTAL, Statistic.NET_WINS_AND_EXPOSURES):
+            per_vote[len(self.items) :] *= float(self.share)
+        steps = np.rint((columns[self.statistic]() + noise) * per_vote)
+        if not np.abs(steps).max() < LARGEST_VALUE:
+            raise PrivacyError(f"at {option('epsilon', self.epsilon)} the noise drowns any count; give a larger one")
+        return np.asarray(steps, dtype=np.int64)
+
+    def _tally(
+        self, values: NDArray[np.int64], exposure: Floats, total: float, pairs: PublicPairs | None
+    ) -> NoisyTally:
+        public = self.privacy.design is Design.PUBLIC
+        return NoisyTally(
+            items=self.items,
+            privacy=self.privacy,
+            statistic=self.statistic,
+            values=values,
+            step=self.step,
+            share=self.share,
+            mechanism=self.mechanism,
+            figures=(),
+            law=self.law,
+            public_exposure=exposure if public else None,
+            public_total=float(total) if self.privacy.votes_are_public else None,
+            public_pairs=pairs,
+            rows_skipped=False,
+        )
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """All rows, some at a time."""
+    step = max(1, BLOCK // columns)
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def _met(counts: Counts, row: int) -> PublicPairs | None:
+    """The pairs that met, if they were kept: only a public design with Bradley–Terry scores needs them."""
+    if not counts.pairs:
+        return None
+    met = counts.pairs[row]
+    return PublicPairs(*pair_ends(counts.wins.shape[1], met.pair), met.weight)
+
+
+def _typical_gamma(tallies: list[NoisyTally]) -> float:
+    return exp(median(log(bradley_terry(tally, "auto").gamma) for tally in tallies))
+
+
+def _on_scale(found: Estimate, exposure: float) -> Floats:
+    """Scores, or counts on the scale of win rates."""
+    if found.method is Method.NET_WINS:
+        return np.asarray(0.5 + found.scores / exposure)
+    return np.asarray(found.scores / exposure) if found.method is Method.WINS else found.scores
+
+
+# ---- noise of size one --------------------------------------------------------------------------------------------
+
+
+def size(law: Law) -> float:
+    """What the noise is proportional to."""
+    match law:
+        case LaplaceLaw():
+            return law.scale
+        case GaussianLaw():
+            return law.sigma
+        case ZonotopeLaw():
+            return law.unit
+
+
+def of_size_one(law: Law) -> Law:
+    """The same law at size 1."""
+    match law:
+        case LaplaceLaw():
+            return replace(law, scale=1.0)
+        case GaussianLaw():
+            return replace(law, sigma=1.0)
+        case ZonotopeLaw():
+            return replace(law, unit=1.0)

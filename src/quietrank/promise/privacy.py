@@ -1,0 +1,283 @@
+"""Plain words in, a checked `Privacy` out: what is protected, how strongly, and the sentence that says so."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from quietrank.errors import PrivacyError, option
+from quietrank.promise.arguments import flag, number, parse, whole_number
+
+MAX_PER_PERSON = 2**32
+"""The largest limit L: weights are counted in steps of 2^-20, and L·2^20 must stay exact in a double."""
+
+LARGEST_CLIP = 2.0**20
+"""The largest clipping bound C: its square in steps of 2^-20 must fit a 38-digit decimal, with room to spare."""
+
+SMALLEST_CLIP = 2.0**-20
+"""The smallest: a weight has no smaller unit."""
+
+WEAK_EPSILON = 10.0
+"""Beyond this, results may be more than twenty thousand times as likely, and nobody should be told that all is well."""
+
+LARGEST_EPSILON = 1e9
+"""Beyond this, computing the noise would overflow; there is no promise long before."""
+
+LARGEST_DELTA = 0.01
+"""With a larger δ a mechanism could publish one person in a hundred and keep its promise."""
+
+
+class Unit(StrEnum):
+    """What is protected."""
+
+    COMPARISON = "comparison"
+    PERSON = "person"
+
+
+class Neighbours(StrEnum):
+    """When two sets of votes count as adjacent."""
+
+    REPLACE = "replace"
+    ADD_REMOVE = "add-remove"
+    OUTCOME = "outcome"
+
+
+class Design(StrEnum):
+    """What is known about who was compared with whom."""
+
+    PUBLIC = "public"
+    UNIFORM = "uniform"
+    PRIVATE = "private"
+
+
+@dataclass(frozen=True, init=False)
+class Privacy:
+    """A promise of ε-differential privacy, or of (ε, δ) where `delta` is given.
+
+    `unit` and `epsilon` have no default, because no default would be safe. A person's votes are bounded by
+    `max_per_person`, the limit L on their total weight, by `one_per_pair`, which averages what a person said of
+    one pair into one answer, or by `clip`, the limit C on the Euclidean norm of what they add to the counts (only
+    for the Gaussian mechanism). For `unit="comparison"` under `add-remove`, `max_per_person` keeps no more than L
+    votes of each person, so that a ledger for people can account for the release.
+    """
+
+    epsilon: float
+    unit: Unit
+    delta: float
+    neighbours: Neighbours
+    design: Design
+    max_per_person: int | None
+    one_per_pair: bool
+    clip: float | None
+
+    def __init__(
+        self,
+        epsilon: float,
+        unit: str,
+        delta: float = 0.0,
+        neighbours: str = "replace",
+        design: str = "private",
+        max_per_person: float | None = None,
+        one_per_pair: bool = False,
+        clip: float | None = None,
+    ) -> None:
+        values = {
+            "epsilon": checked_epsilon(epsilon),
+            "unit": parse(Unit, "unit", unit),
+            "delta": _checked_delta(delta),
+            "neighbours": parse(Neighbours, "neighbours", neighbours),
+            "design": parse(Design, "design", design),
+            "max_per_person": _checked_limit(max_per_person),
+            "one_per_pair": flag("one_per_pair", one_per_pair),
+            "clip": _checked_clip(clip),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check_combination()
+
+    def _check_combination(self) -> None:
+        if (self.neighbours is Neighbours.OUTCOME) != (self.design is Design.PUBLIC):
+            raise PrivacyError(
+                f"{option('neighbours', self.neighbours)} does not go with {option('design', self.design)}: a public "
+                f"design is protected with {option('neighbours', 'outcome')}, and only that; say both or neither"
+            )
+        if self.unit is Unit.PERSON:
+            self._check_person()
+        else:
+            self._check_comparison()
+        if self.clip is not None and self.delta == 0:
+            raise PrivacyError(
+                f"{option('clip')} belongs to the Gaussian mechanism, which needs {option('delta')} above 0; add "
+                f"{option('delta', '1e-6')}"
+            )
+
+    def _check_person(self) -> None:
+        if self.max_per_person is None and self.clip is None and not self.one_per_pair:
+            raise PrivacyError(
+                f"{option('unit', 'person')} needs {option('max_per_person')}, the total weight one person's votes may "
+                f"have, for instance the number of questions each person was asked; or {option('one_per_pair', True)} "
+                "if nobody is asked the same pair twice"
+            )
+
+    def _check_comparison(self) -> None:
+        if self.max_per_person is not None and self.neighbours is not Neighbours.ADD_REMOVE:
+            raise PrivacyError(
+                f"{option('max_per_person')} has no meaning for {option('unit', 'comparison')} with "
+                f"{option('neighbours', self.neighbours)}, where each vote stands alone; leave it out, or protect "
+                f"people with {option('unit', 'person')}"
+            )
+        if self.one_per_pair or self.clip is not None:
+            raise PrivacyError(
+                f"{option('one_per_pair')} and {option('clip')} bound what one person contributes and have no meaning "
+                f"for {option('unit', 'comparison')}; leave them out, or protect people with {option('unit', 'person')}"
+            )
+
+    @property
+    def limit(self) -> int:
+        """L: the largest total weight of one unit, in votes."""
+        if self.unit is Unit.COMPARISON:
+            return 1
+        if self.max_per_person is None:
+            raise PrivacyError(f"{option('max_per_person')} is needed here: a clip bounds Gaussian noise only")
+        return self.max_per_person
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether what counts depends on whose a vote is, so that every vote must name its person."""
+        return self.unit is Unit.PERSON or self.max_per_person is not None
+
+    @property
+    def counted_as(self) -> Neighbours:
+        """How the votes that count differ between neighbours.
+
+        Where only some votes of each person count, one vote more can displace one that counted: one in, one out.
+        """
+        displaced = self.unit is Unit.COMPARISON and self.max_per_person is not None
+        return Neighbours.REPLACE if displaced else self.neighbours
+
+    def changed(self, **values: object) -> Privacy:
+        """The same promise but for these values."""
+        return Privacy(**(asdict(self) | values))
+
+    @property
+    def votes_are_public(self) -> bool:
+        """Whether the number of votes, before any is dropped, is the same for all neighbours.
+
+        That is of all votes: where they are split by group, a vote may change its group, so the number of votes in
+        one group is public under a public design only.
+        """
+        if self.design is Design.PUBLIC:
+            return True
+        return self.unit is Unit.COMPARISON and self.neighbours is Neighbours.REPLACE
+
+    @property
+    def statement(self) -> str:
+        """The promise in one plain sentence."""
+        factor = _factor(self.epsilon)
+        if self.delta == 0:
+            conclusion = (
+                f"any given result would have been at most {factor} times as likely, or as unlikely, to come out"
+            )
+        else:
+            conclusion = (
+                f"the chance of any given kind of result would have been at most {factor} times as large, or as "
+                f"small, give or take {plain_number(self.delta)}"
+            )
+        subject = _SUBJECT[self.unit] if self.epsilon <= WEAK_EPSILON else "This promise is weak"
+        return f"{subject}: {self._hypothesis()}, {conclusion}."
+
+    def _hypothesis(self) -> str:
+        return _HYPOTHESIS[self.unit, self.neighbours].format(weight=self._weight())
+
+    def _weight(self) -> str:
+        """How a person's votes are bounded, in brackets."""
+        if self.clip is not None and self.neighbours is Neighbours.OUTCOME:
+            most = plain_number(2 * self.clip)
+            return f" (scaled down until answers move the counts by at most {most} in Euclidean length)"
+        if self.clip is not None:
+            return f" (scaled down until they move the counts by at most {plain_number(self.clip)} in Euclidean length)"
+        if self.max_per_person is not None and self.unit is Unit.PERSON:
+            each = ", one answer per pair" if self.one_per_pair else ""
+            return f" (counted with a total weight of at most {self.limit}{each})"
+        if self.max_per_person is not None:
+            return f" (of which at most {self.max_per_person} of each person count)"
+        return " (one answer per pair)" if self.one_per_pair else ""
+
+
+_SUBJECT = {
+    Unit.COMPARISON: "No single vote can be read out of this ranking",
+    Unit.PERSON: "No single person's votes can be read out of this ranking",
+}
+
+_HYPOTHESIS = {
+    (Unit.COMPARISON, Neighbours.REPLACE): "had any one vote been replaced by any other vote",
+    (Unit.COMPARISON, Neighbours.ADD_REMOVE): "had any one vote{weight} been added or left out",
+    (Unit.COMPARISON, Neighbours.OUTCOME): (
+        "which pairs were compared is treated as public, and had any one comparison gone differently"
+    ),
+    (Unit.PERSON, Neighbours.REPLACE): "had any one person given entirely different votes{weight}",
+    (
+        Unit.PERSON,
+        Neighbours.ADD_REMOVE,
+    ): "had any one person, with all of their votes{weight}, joined or stayed away",
+    (Unit.PERSON, Neighbours.OUTCOME): (
+        "who was asked about which pairs is treated as public, and had any one person answered differently{weight}"
+    ),
+}
+
+
+def plain_number(value: float) -> str:
+    """A number without needless digits, and with all that it has."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def _factor(epsilon: float) -> str:
+    """e^ε for a reader, rounded up so that the sentence stays true; e^ε itself where it is large."""
+    if epsilon > math.log(1000):
+        return f"e^{plain_number(epsilon)}"
+    return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
+
+
+def checked_epsilon(epsilon: object) -> float:
+    value = number(epsilon)
+    if value is None or not 0 < value <= LARGEST_EPSILON:
+        raise PrivacyError(
+            f"{option('epsilon')} must be a number > 0, such as 1, and at most {LARGEST_EPSILON:g}, where it "
+            f"promises nothing; got {option('epsilon', repr(epsilon))}"
+        )
+    return value
+
+
+def _checked_delta(delta: object) -> float:
+    value = number(delta)
+    if value is None or not 0 <= value <= LARGEST_DELTA:
+        raise PrivacyError(
+            f"{option('delta')} must be 0, or a small number such as 1e-6, far below one over the number of people and "
+            f"at most {LARGEST_DELTA}; got {option('delta', repr(delta))}"
+        )
+    return value
+
+
+def _checked_clip(clip: object) -> float | None:
+    if clip is None:
+        return None
+    value = number(clip)
+    if value is None or not SMALLEST_CLIP <= value <= LARGEST_CLIP:
+        raise PrivacyError(
+            f"{option('clip')} must be a number from 2^-20 to 2^20, such as 5; got {option('clip', repr(clip))}"
+        )
+    return value
+
+
+def _checked_limit(limit: object) -> int | None:
+    if limit is None:
+        return None
+    value = whole_number(limit)
+    if value is None or not 1 <= value <= MAX_PER_PERSON:
+        name = "max_per_person"
+        raise PrivacyError(
+            f"{option(name)} must be a whole number from 1 to {MAX_PER_PERSON}; got {option(name, repr(limit))}"
+        )
+    return value

@@ -1,0 +1,1 @@
+"""Estimates in, releases out: what is published, as plain values, JSON, CSV and files."""

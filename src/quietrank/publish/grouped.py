@@ -1,0 +1,117 @@
+"""One `Release` per group in, a `GroupedRelease` out: rankings that keep one promise together; to and from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import ReleaseError
+from quietrank.promise.items import check_names
+from quietrank.promise.privacy import Neighbours, Privacy
+from quietrank.publish.release import DAMAGE, Release, csv_text, damage, json_text, promise, read_json, written
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "quietrank/grouped-release/1"
+
+
+@dataclass(frozen=True)
+class GroupedRelease:
+    """Private rankings of the same items, one for each group of voters, ready to publish."""
+
+    by: str
+    """what the votes were split by"""
+    releases: tuple[tuple[str, Release], ...]
+    """each group with its release, in the order in which the groups were declared"""
+
+    def __post_init__(self) -> None:
+        if len({(release.privacy, release.ledger_entry) for _, release in self.releases}) != 1:
+            raise ReleaseError("the groups do not have one promise and one payment; rank them together")
+
+    def __getitem__(self, group: str) -> Release:
+        return dict(self.releases)[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(group for group, _ in self.releases)
+
+    @property
+    def privacy(self) -> Privacy:
+        """The promise, which all groups keep together."""
+        return self.releases[0][1].privacy
+
+    @property
+    def ledger_entry(self) -> str | None:
+        """The ledger's entry that paid for all groups."""
+        return self.releases[0][1].ledger_entry
+
+    @property
+    def statement(self) -> str:
+        """The promise in plain sentences."""
+        more = {
+            Neighbours.REPLACE: f" Which {self.by} a {self.privacy.unit} belongs to is protected as well.",
+            Neighbours.ADD_REMOVE: "",
+            Neighbours.OUTCOME: f" Which {self.by} each {self.privacy.unit} belongs to is treated as public.",
+        }[self.privacy.neighbours]
+        return f"{self.privacy.statement} This holds for the rankings of all groups together.{more}"
+
+    def top(self, k: int) -> GroupedRelease:
+        """The first k items of each group; they are public already, so it costs nothing."""
+        return GroupedRelease(self.by, tuple((group, release.top(k)) for group, release in self.releases))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all rankings, each with its group, without the columns that were not released."""
+        return [{"group": group, **row} for group, release in self.releases for row in release.rows()]
+
+    def table(self) -> pa.Table:
+        """All rankings as one Arrow table with a column `group`."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The releases as plain values, in the published format."""
+        return {
+            "format": FORMAT,
+            "by": self.by,
+            "groups": {group: release.to_dict() for group, release in self.releases},
+            "privacy": promise(self.privacy) | {"statement": self.statement},
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The releases as JSON text; also written to `path`, whole or not at all."""
+        return written(json_text(self.to_dict()), path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """All rankings as CSV text with a column `group`; also written to `path`, whole or not at all."""
+        return written(csv_text(self.rows()), path)
+
+    def __str__(self) -> str:
+        from quietrank.render.table import as_text, render_grouped
+
+        return as_text(render_grouped(self))
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> GroupedRelease:
+        """Read the releases of all groups from a file."""
+        return cls.from_dict(read_json(path))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> GroupedRelease:
+        """Read the releases of all groups from plain values, checking that they are that."""
+        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
+            raise ReleaseError(f"these are not releases in the format {FORMAT}; give a file written by quietrank")
+        try:
+            check_names(tuple(values["groups"]), "group")
+            return cls(str(values["by"]), tuple((g, Release.from_dict(r)) for g, r in values["groups"].items()))
+        except DAMAGE as error:
+            raise ReleaseError(f"these releases are damaged ({damage(error)}); use an undamaged copy") from None

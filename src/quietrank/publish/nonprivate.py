@@ -1,0 +1,87 @@
+"""Exact pairs in, a non-private fit out: scores with standard errors, for votes the reader may look at."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import SolverError
+from quietrank.estimate.noisy import Floats
+from quietrank.maths.fit import Fit, fit_pairs
+from quietrank.maths.pairs import Pairs
+from quietrank.promise.items import Items
+from quietrank.publish.release import csv_text, order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WARNING = "Not private: exact scores from exact votes. Do not publish where the votes are confidential."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NonPrivateFit:
+    """Bradley–Terry scores of exact votes. NOT private."""
+
+    items: Items
+    fitted: Fit
+    standard_errors: Floats | None
+    """None where there are too many items to compute them all"""
+
+    @classmethod
+    def of(cls, items: Items, pairs: Pairs, ridge: float, link: str) -> NonPrivateFit:
+        fitted = fit_pairs(pairs, ridge, link)
+        try:
+            return cls(items, fitted, fitted.standard_errors)
+        except SolverError:
+            return cls(items, fitted, None)
+
+    @property
+    def scores(self) -> Floats:
+        """Centred scores, in the order of the items."""
+        return self.fitted.scores
+
+    @property
+    def comparable(self) -> bool:
+        """Whether any two scores may be compared; if not, only those within a component of the comparison graph."""
+        return self.fitted.comparable
+
+    def rows(self) -> list[dict[str, Any]]:
+        """rank, item, score, standard error, and the component where there is more than one."""
+        rows = []
+        for rank, k in enumerate(order(self.scores, self.items.names), 1):
+            row: dict[str, Any] = {"rank": rank, "item": self.items.names[k], "score": float(self.scores[k])}
+            if self.standard_errors is not None:
+                row["standard_error"] = float(self.standard_errors[k])
+            if not self.comparable:
+                row["component"] = int(self.fitted.components[k]) + 1
+            rows.append(row)
+        return rows
+
+    def table(self) -> pa.Table:
+        """The same as an Arrow table."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows())
+
+    def __repr__(self) -> str:
+        from quietrank.render.table import as_text, render_fit
+
+        return as_text(render_fit(self)) + "\n" + WARNING
+
+    def to_csv(self) -> str:
+        return csv_text(self.rows())
+
+    def to_json(self) -> str:
+        values = {
+            "format": "quietrank/fit/1",
+            "private": False,
+            "warning": WARNING,
+            "ranking": self.rows(),
+            "ridge": self.fitted.ridge,
+            "link": self.fitted.link.name,
+            "converged": self.fitted.converged,
+            "gradient_norm": self.fitted.gradient_norm,
+            "comparable": self.comparable,
+        }
+        return json.dumps(values, indent=1, ensure_ascii=False) + "\n"

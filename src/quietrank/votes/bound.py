@@ -1,0 +1,198 @@
+"""The sound rows of a snapshot in, the same with an integer weight out: no person contributes more than was promised.
+
+Weights are counted in units of 2^-20; every vote counts, nothing is drawn at random, and a person's weights depend
+on that person's votes alone. Four ways:
+
+- total weight at most L: each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋);
+- one answer per pair: the c votes of a person on one pair share the weight of one answer, ⌊w/c⌋ each, with
+  w = min(2^20, ⌊L·2^20/k⌋) for a person who answered k pairs;
+- clipped: all votes of a person weigh W, the largest whole number of units at which the Euclidean norm of what
+  they add to the statistic is at most C; checked in integers;
+- kept one by one, where votes stand alone but no person may have more than L: L of their votes weigh 1, the rest 0.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from quietrank.errors import VotesError, option
+from quietrank.promise.privacy import Privacy, Unit
+from quietrank.statistics.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
+from quietrank.votes.engines import EXACT_DECIMALS
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+ANSWER_GRID = 2**10
+"""Where answers are averaged and then clipped, an answer weighs this many parts and the clipping factor the rest."""
+
+SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
+"""a·low + b·high modulo a prime: an order of pairs that has nothing to do with the order of items"""
+
+
+def weigh(rows: ir.Table, privacy: Privacy, clip: Clip | None = None) -> ir.Table:
+    """The sound rows of a snapshot with `weight`: 1 when votes stand alone, bounded for people."""
+    import ibis
+
+    if privacy.unit is Unit.COMPARISON and privacy.max_per_person is None:
+        return rows.mutate(weight=ibis.literal(1, type="int64"))
+    if privacy.unit is Unit.COMPARISON:
+        return _first_few(rows, privacy.max_per_person or 0)
+    if clip is not None:
+        return _clipped(rows, privacy, clip)
+    if privacy.one_per_pair:
+        return _averaged(rows, PERSON_GRID, privacy.limit)
+    return _scaled_down(rows, privacy.limit)
+
+
+def _first_few(rows: ir.Table, most: int) -> ir.Table:
+    """L votes of each person weigh 1, the rest 0: which ones depends on that person's votes alone.
+
+    They are taken in an order that favours neither a place on the list of items nor a side: by a number scrambled
+    from the pair, and within a pair its first or its second item's wins first, as that number says. What is level
+    then is the same vote twice.
+    """
+    import ibis
+
+    paired = _paired(rows)
+    scrambled = (paired.low * SCRAMBLE[0] + paired.high * SCRAMBLE[1]) % SCRAMBLE[2]
+    # y as seen from the pair's first item, or from its second.
+    turned = (paired.a == paired.low) == (scrambled % 2 == 0)
+    said: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int16")
+    # The last keys part rows that say the same with the items turned round, or in another group: what counts must
+    # not depend on the order of rows.
+    keys = [scrambled, paired.low, paired.high, ibis.ifelse(turned, said, 2 - said), paired.a]
+    if "group" in rows.columns:
+        keys.append(paired.group)
+    place = ibis.row_number().over(group_by=paired.person, order_by=keys)
+    weight = ibis.ifelse(place < most, ibis.literal(1, type="int64"), ibis.literal(0, type="int64"))
+    return paired.select(*rows.columns, weight=weight)
+
+
+def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
+    """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
+    people = rows.group_by("person").agg(votes=rows.count())
+    weights = people.select(who=people.person, weight=_share(limit, people.votes))
+    # A select, and not a drop, lets Ibis name this query once, so that it is run once.
+    return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
+
+
+def _averaged(rows: ir.Table, grid: int, limit: int | None) -> ir.Table:
+    """The votes of a person on one pair share the weight of one answer, in units of 1/grid."""
+    import ibis
+
+    paired = _paired(rows)
+    asked = paired.group_by("person", "low", "high").agg(votes=paired.count())
+    answer: ir.Value = ibis.literal(grid, type="int64")
+    if limit is not None:
+        people = asked.group_by("person").agg(pairs=asked.count())
+        kept = people.select(who=people.person, answer=_share(limit, people.pairs))
+        asked = asked.left_join(kept, [("person", "who")]).select("person", "low", "high", "votes", "answer")
+        answer = asked.answer
+    shares = asked.select(who=asked.person, first=asked.low, second=asked.high, weight=_quotient(answer, asked.votes))
+    keys = [("person", "who"), ("low", "first"), ("high", "second")]
+    return paired.left_join(shares, keys).select(*rows.columns, "weight")
+
+
+def _clipped(rows: ir.Table, privacy: Privacy, clip: Clip) -> ir.Table:
+    """Every vote of a person weighs W, times its share of an answer where answers are averaged."""
+    import ibis
+
+    engine = rows.get_backend().name
+    if engine not in EXACT_DECIMALS:
+        raise VotesError(
+            f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
+            f"a file or a data frame, or use {option('mechanism', 'laplace')}"
+        )
+    grid = ANSWER_GRID if privacy.one_per_pair else 1
+    if privacy.one_per_pair:
+        parted = _averaged(rows, grid, None).mutate(part=ibis._.weight).drop("weight")
+    else:
+        parted = rows.mutate(part=ibis.literal(1, type="int64"))
+    factors = _clipping_factors(parted, clip, PERSON_GRID // grid)
+    joined = parted.left_join(factors, [("person", "who")])
+    return joined.select(*rows.columns, weight=joined.part * joined.factor)
+
+
+def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
+    """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
+    import ibis
+
+    # (s, βd) is taken 1/2β times as large, so that S is a whole number.
+    finer = int(1 / (2 * EXPOSURE_SHARE)) if clip.statistic is Statistic.NET_WINS_AND_EXPOSURES else 1
+    bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
+    people = _squared_norms(rows, clip, finer)
+    root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
+    near = people.mutate(guess=ibis.least(root, ibis.literal(float(most))).floor().cast("int64"))
+
+    def allowed(factor: ir.Value) -> ir.Value:
+        # Where the square is beyond the bound the factor is 0, and the product would not fit.
+        wide = factor.cast("decimal(38, 0)")
+        return (near.square <= _whole(bound)) & (wide * wide * near.square <= _whole(bound)) & (factor <= most)
+
+    factor = ibis.cases(
+        (near.square == 0, ibis.literal(most, type="int64")),
+        (near.square > _whole(bound), ibis.literal(0, type="int64")),
+        (allowed(near.guess + 1), near.guess + 1),
+        (allowed(near.guess), near.guess),
+        (allowed(near.guess - 1), near.guess - 1),
+        else_=ibis.literal(0, type="int64"),
+    )
+    return near.select(who=near.person, factor=factor)
+
+
+def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
+    """Per person the square of the norm of twice the contribution, in answer parts; exact decimals throughout."""
+    y = rows.y if "y" in rows.columns else 2
+    a = rows.select("person", item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
+    b = rows.select("person", item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
+    sides = a.union(b)
+    sums = sides.group_by("person", "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
+    # In half votes: won − lost and won + lost are even.
+    won, lost = sums.won.cast("decimal(38, 0)"), sums.lost.cast("decimal(38, 0)")
+    net, met = _halved(sums.won - sums.lost), _halved(sums.won + sums.lost)
+    if clip.by_design:
+        square = met * met
+    else:
+        square = {
+            Statistic.NET_WINS: net * net,
+            Statistic.WINS: won * won,
+            Statistic.WINS_AND_LOSSES: won * won + lost * lost,
+            Statistic.NET_WINS_AND_EXPOSURES: net * net * _whole(finer**2) + met * met,
+        }[clip.statistic]
+    each = sums.mutate(square=square.cast("decimal(38, 0)"))
+    people = each.group_by("person").agg(square=each.square.sum())
+    return people.select("person", square=people.square.cast("decimal(38, 0)"))
+
+
+def _halved(even: ir.Value) -> ir.Value:
+    return (even.cast("int64") // 2).cast("int64").cast("decimal(38, 0)")
+
+
+def _whole(number: int) -> ir.Value:
+    import ibis
+
+    return ibis.literal(Decimal(number), type="decimal(38, 0)")
+
+
+def _share(limit: int, number: ir.Value) -> ir.Value:
+    """min(2^20, ⌊L·2^20/number⌋)"""
+    import ibis
+
+    share = _quotient(ibis.literal(limit * PERSON_GRID, type="int64"), number)
+    return ibis.least(share, ibis.literal(PERSON_GRID, type="int64"))
+
+
+def _quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
+    # ⌊a / b⌋ in double precision is exact below 2^53, as L·2^20 is (privacy.py). Not all engines divide integers so.
+    return (dividend.cast("float64") / divisor.cast("float64")).floor().cast("int64")
+
+
+def _paired(rows: ir.Table) -> ir.Table:
+    """The rows with `low` and `high`, the places of their two items, so that a pair has one name."""
+    import ibis
+
+    # A view ends the chain of joins: a further join would else be merged into it and its keys be mixed up.
+    return rows.mutate(low=ibis.least(rows.a, rows.b), high=ibis.greatest(rows.a, rows.b)).view()

@@ -1,0 +1,212 @@
+"""A snapshot in, the rows that can be used out, or what is wrong with them; for the data holder's eyes only.
+
+A row is invalid when an item is missing or not declared, when an item meets itself, when the outcome cannot be
+read, or, where people are protected, when nobody is named; where votes are split by group, also when its group is
+missing or not declared, or when its person is in several groups. `skip_invalid` drops such rows one by one, each on
+its own merits, and a person in several groups whole, so that one unit's rows never decide about another's.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from quietrank.errors import VotesError, option
+from quietrank.promise.privacy import Neighbours, Privacy, Unit
+from quietrank.votes import files
+from quietrank.votes.joins import with_one_group
+from quietrank.votes.read import Votes, collect, no_votes
+from quietrank.votes.snapshot import FLAWS, NO_FLAW, NUMBER, judged, snapshot
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is in a file of votes. Confidential: exact counts, for the data holder only."""
+
+    name: str
+    columns: dict[str, str]
+    """which column was read as what"""
+    unread: tuple[str, ...]
+    rows: int
+    votes: int
+    ties: int
+    items: int
+    people: float | None
+    votes_per_person: dict[str, float] = field(default_factory=dict)
+    flaws: dict[str, int] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
+    unmentioned: tuple[str, ...] = ()
+    """declared items without votes"""
+
+
+def usable(votes: Votes, privacy: Privacy, rows: ir.Table) -> tuple[ir.Table, int]:
+    """The rows of a snapshot that count, and how many rows there were; refused if some do not and are not skipped.
+
+    Under `outcome` the design is public, and a row that vanished with its answer would change it: there an
+    answer that cannot be read counts as a tie.
+    """
+    grouped = votes.groups is not None and privacy.unit is Unit.PERSON
+    counts = _counts(votes, rows)
+    if votes.skip_invalid:
+        return _skipped(rows, privacy, grouped), sum(counts.values())
+    flaws = _flaws(votes, rows, counts, grouped=grouped)
+    if flaws:
+        _refuse(votes, flaws, named=privacy.counts_people)
+    return rows, sum(counts.values())
+
+
+def _skipped(rows: ir.Table, privacy: Privacy, grouped: bool) -> ir.Table:
+    """The rows that are sound, each judged on its own, and people with several groups as a whole."""
+    import ibis
+
+    if privacy.neighbours is Neighbours.OUTCOME and "y" in rows.columns:
+        unread = rows.flaw == NUMBER["unknown outcome"]
+        rows = rows.mutate(
+            y=ibis.ifelse(unread, ibis.literal(1, type="int16"), rows.y), flaw=ibis.ifelse(unread, NO_FLAW, rows.flaw)
+        )
+    rows = rows.filter(rows.flaw == NO_FLAW)
+    if not grouped:
+        return rows
+    marked = with_one_group(rows)
+    return marked.filter(marked.one_group)
+
+
+def report(votes: Votes, *, people: bool) -> Report:
+    """Everything the data holder should know before ranking; with `people`, a vote of nobody is a flaw."""
+    with snapshot(votes, named=people) as rows:
+        found = _counts(votes, rows)
+        if not found and not people:
+            raise no_votes(votes.source)
+        flaws = _flaws(votes, rows, found, grouped=people and votes.groups is not None)
+        sound = rows.filter(rows.flaw == NO_FLAW)
+        tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
+        first = collect(votes.source, sound.group_by("a").agg(ties=tied))
+        second = collect(votes.source, sound.select("b").distinct())
+        named = _people(votes, sound) if votes.columns.person is not None else {}
+        examples = _examples(votes, flaws, named=people) if flaws else ()
+    met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
+    return Report(
+        name=votes.source.name,
+        columns=votes.columns.meaning,
+        unread=tuple(name for name in votes.all_columns if name not in votes.columns.meaning.values()),
+        rows=sum(found.values()),
+        votes=found.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
+        ties=sum(first["ties"].to_pylist()),
+        items=len(votes.items),
+        people=named.pop("people", None),
+        votes_per_person=named,
+        flaws=flaws,
+        examples=examples,
+        unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
+    )
+
+
+def most_votes(votes: Votes) -> int:
+    """The most votes that any one person cast; confidential, and told to nobody but the data holder."""
+    rows = votes.rows()
+    named = rows.filter(rows.person.notnull())
+    each = named.group_by("person").agg(votes=named.count())
+    return int(_row(votes, each.agg(most=each.votes.max()))["most"] or 0)
+
+
+def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
+    named = sound.filter(sound.person.notnull())
+    each = named.group_by("person").agg(votes=named.count())
+    found = _row(
+        votes,
+        each.agg(
+            people=each.count(),
+            least=each.votes.min(),
+            median=each.votes.quantile(0.5),
+            most=each.votes.max(),
+        ),
+    )
+    return {name: value or 0 for name, value in found.items()}
+
+
+# ---- what is wrong ------------------------------------------------------------------------------------------------
+
+
+def _counts(votes: Votes, rows: ir.Table) -> dict[int, int]:
+    """How many rows of the snapshot have each flaw, by its number; without any, 0."""
+    found = collect(votes.source, rows.group_by("flaw").agg(rows=rows.count())).to_pylist()
+    return {int(row["flaw"]): int(row["rows"]) for row in found}
+
+
+def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: bool) -> dict[str, int]:
+    """How many rows have each flaw; with `grouped`, a person's sound rows must be in one group."""
+    flaws = {flaw: counts[number] for flaw, number in NUMBER.items() if number in counts}
+    if grouped:
+        sound = rows.filter(rows.flaw == NO_FLAW)
+        people = sound.group_by("person").agg(rows=sound.count(), first=sound.group.min(), last=sound.group.max())
+        moving = people.filter(people["first"] != people["last"])
+        if several := int(_row(votes, moving.agg(rows=moving.rows.sum()))["rows"] or 0):
+            flaws["person in several groups"] = several
+    return flaws
+
+
+def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
+    """Raise the error that says how many rows are wrong, shows the first few, and names the remedy."""
+    counts = "; ".join(f"{FLAWS[flaw]}: {count} row{'s' * (count != 1)}" for flaw, count in flaws.items())
+    shown = "; ".join(_examples(votes, flaws, named=named))
+    drop = option("skip_invalid", True)
+    remedy = f"fix them, or drop them with {drop}"
+    if "undeclared item" in flaws:
+        remedy = f"declare every item with {option('items')}, fix the rows, or drop them with {drop}"
+    elif "undeclared group" in flaws:
+        remedy = f"declare every group with {option('groups')}, fix the rows, or drop them with {drop}"
+    elif "person in several groups" in flaws:
+        remedy = f"give every person one group in all their rows, or drop such people whole with {drop}"
+    raise VotesError(f"{votes.source.name}: {counts}{f' (such as {shown})' if shown else ''}; {remedy}")
+
+
+def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str, ...]:
+    """The first few invalid rows as they are written. Nothing is released then, so they are looked up anew."""
+    rows = judged(votes, named=named, numbered=True)
+    bad = rows.filter(rows.flaw != NO_FLAW)
+    if list(flaws) == ["person in several groups"]:
+        people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
+        moving = people.filter(people["first"] != people["last"]).select(who="person")
+        bad = rows.join(moving, [("person", "who")]).mutate(flaw=NUMBER["person in several groups"])
+    ordered = bad.order_by(files.ROW) if files.ROW in bad.columns else bad
+    return tuple(_example(votes, row) for row in collect(votes.source, ordered.limit(SHOWN)).to_pylist())
+
+
+def _example(votes: Votes, row: dict[str, Any]) -> str:
+    where = f"row {row[files.ROW]}: " if files.ROW in row else ""
+    shown = {"outcome": row.get("said"), "person": row.get("person"), "group": row.get("group")}
+    columns = {"outcome": "said", "person": "person", "group": "group"}
+    more = "".join(f", {role} {_written(shown[role])}" for role, column in columns.items() if column in row)
+    flaw = list(FLAWS)[row["flaw"] - 1]
+    unknown = [row[side] for side in ("a", "b") if row[f"place_{side}"] is None]
+    named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
+    return f"{where}{_written(row['a'])} against {_written(row['b'])}{more} ({flaw}{named})"
+
+
+def _written(cell: object) -> str:
+    return repr(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell)
+
+
+def _near(votes: Votes, name: str | bytes) -> str:
+    """The declared item that differs from this name only in what is hard to see, if there is one."""
+    text = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+    for declared in votes.items:
+        if _folded(declared) == _folded(text):
+            return f", which differs from the declared {declared!r} only by spaces, case or Unicode form"
+    return ""
+
+
+def _folded(name: str) -> str:
+    """Without what is hard to see: spaces, case, and the form in which accents are written."""
+    return "".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
+
+
+def _row(votes: Votes, query: ir.Table) -> dict[str, Any]:
+    found: dict[str, Any] = collect(votes.source, query).to_pylist()[0]
+    return found

@@ -1,0 +1,72 @@
+"""Rows with names in, the same rows with places on the public lists out: joins that the engine does.
+
+Ibis merges a chain of joins into one, and can then compare a column with itself. So joins are made by the names of
+their keys, and a view ends each chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quietrank.promise.items import Items
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+def names_table(names: Sequence[str], *, as_bytes: bool = False) -> ir.Table:
+    """Names and their places on the list as a table the engine can join: name, place."""
+    import ibis
+    import pyarrow as pa
+
+    written = pa.array(names, type=pa.string())
+    known = written.cast(pa.binary()) if as_bytes else written
+    return ibis.memtable(pa.table({"name": known, "place": pa.array(range(len(names)), type=pa.int64())}))
+
+
+def with_place(table: ir.Table, column: str, names: ir.Table, place: str) -> ir.Table:
+    """The table with `place`: where what stands in the column is on the list; NULL where it is not."""
+    listed = names.view().select(**{f"{place}_name": "name", place: "place"})
+    joined = table.left_join(listed, [(column, f"{place}_name")])
+    return joined.select(*table.columns, place).view()
+
+
+def with_askable(table: ir.Table, items: Items) -> ir.Table:
+    """The table, whose place_a and place_b are places on the list of items, with `askable`: may the pair be asked?"""
+    import ibis
+    import pyarrow as pa
+
+    if items.pairs is None:
+        return table.mutate(askable=ibis.literal(True))
+    low, high = zip(*items.pairs, strict=True)
+    listed = ibis.memtable(pa.table({"low": pa.array(low, pa.int64()), "high": pa.array(high, pa.int64())}))
+    ordered = table.mutate(
+        pair_low=ibis.least(table.place_a, table.place_b), pair_high=ibis.greatest(table.place_a, table.place_b)
+    )
+    joined = ordered.left_join(listed, [("pair_low", "low"), ("pair_high", "high")])
+    return joined.select(*table.columns, askable=joined.low.notnull()).view()
+
+
+def with_one_group(rows: ir.Table) -> ir.Table:
+    """The rows with `one_group`: whether all rows of their person are in one group; NULL for nobody."""
+    people = rows.group_by("person").agg(one_group=rows.group.min() == rows.group.max())
+    known = people.select(who=people.person, one_group=people.one_group)
+    return rows.left_join(known, [("person", "who")]).select(*rows.columns, "one_group").view()
+
+
+def by_either_side(rows: ir.Table, keys: str, /, **sums: str) -> ir.Table:
+    """The rows of our own engine grouped by a and, once more, by b, in one reading; Ibis has no words for that.
+
+    `item` is the side's name, and `sums` are SQL for the other columns, whole numbers, where GROUPING(a) is 0 on the
+    side of a. `keys` are further columns to group by, each followed by a comma.
+    """
+    import ibis
+
+    named = "".join(f", CAST({sql} AS BIGINT) AS {name}" for name, sql in sums.items())
+    query = f"""
+        SELECT {keys}CASE WHEN GROUPING(a) = 0 THEN a ELSE b END AS item{named}
+        FROM ({ibis.to_sql(rows, dialect="duckdb")}) GROUP BY GROUPING SETS (({keys}a), ({keys}b))"""
+    texts = [name.strip(' "') for name in keys.split(",")[:-1]]
+    schema = dict.fromkeys((*texts, "item"), "string") | dict.fromkeys(sums, "int64")
+    return rows.get_backend().sql(query, schema=ibis.schema(schema))

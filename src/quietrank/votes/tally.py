@@ -1,0 +1,283 @@
+"""Votes in, a `Tally` out: the exact, confidential sums that everything else is computed from.
+
+Counting is done by the votes' own engine, on integers, so the result is the same bit for bit whatever the
+engine, the number of threads or the order of rows. Everything is checked and counted from one reading of the votes.
+
+Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more than 10^12 votes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quietrank.errors import VotesError, either
+from quietrank.maths.pairs import Pairs
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Privacy
+from quietrank.statistics.sensitivity import Bounded, Clip, half_vote
+from quietrank.votes import check
+from quietrank.votes.bound import weigh
+from quietrank.votes.joins import by_either_side, names_table, with_place
+from quietrank.votes.read import Votes, collect, no_votes
+from quietrank.votes.snapshot import snapshot
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+Integers = NDArray[np.int64]
+SUMS = ("wins", "losses", "rows")
+
+
+class Confidential:
+    """Does not print its numbers and cannot be pickled."""
+
+    items: Items
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.items)} items, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is confidential and cannot be pickled; publish a Release instead")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tally(Confidential):
+    """Exact wins and losses of each item, in lattice steps."""
+
+    items: Items
+    wins: Integers
+    """a tie counts half; in steps"""
+    losses: Integers
+    step: Fraction
+    """one step, in votes: half of the smallest weight"""
+    rows: int
+    """how many rows there were before any was dropped"""
+    bounded: Bounded | None = None
+    """how each unit's votes were bounded; None for counts that no release may be made of"""
+
+    @property
+    def net_wins(self) -> Integers:
+        """s = (wins − losses)/2, in steps; exact, because a vote moves wins − losses by 0 or ±2 weights."""
+        return (self.wins - self.losses) // 2
+
+    @property
+    def exposure(self) -> Integers:
+        """d = wins + losses, in steps."""
+        return self.wins + self.losses
+
+    @property
+    def total(self) -> int:
+        """T, the total weight of all votes, in steps: every vote gives away exactly one win."""
+        return int(self.wins.sum())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairTally(Confidential):
+    """Exact wins of each side of each pair that was compared, in lattice steps; i < j, every pair once."""
+
+    items: Items
+    i: Integers
+    j: Integers
+    wins_i: Integers
+    wins_j: Integers
+    step: Fraction
+    rows: int
+    bounded: Bounded | None = None
+
+    def in_votes(self) -> Pairs:
+        """The same as floating-point votes, for the solver."""
+        wins_i, wins_j = (np.asarray(wins * float(self.step), np.float64) for wins in (self.wins_i, self.wins_j))
+        return Pairs(len(self.items), self.i.astype(np.int32), self.j.astype(np.int32), wins_i, wins_j)
+
+    @property
+    def by_item(self) -> Tally:
+        """The same votes, added up by item."""
+        n = len(self.items)
+        wins, losses = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        for side, won, lost in ((self.i, self.wins_i, self.wins_j), (self.j, self.wins_j, self.wins_i)):
+            np.add.at(wins, side, won)
+            np.add.at(losses, side, lost)
+        return Tally(self.items, wins, losses, self.step, self.rows, self.bounded)
+
+
+def tally_votes(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> Tally:
+    """Count the votes by item, each person bounded, after checking every row."""
+    counted = _count(votes, privacy, clip, by_pair=False)
+    return _by_item(votes.items, privacy, clip, counted.sums, counted.rows)
+
+
+def tally_pairs(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> PairTally:
+    """Count the votes by pair, each person bounded, after checking every row."""
+    counted = _count(votes, privacy, clip, by_pair=True)
+    return _by_pair(votes.items, privacy, clip, counted.sums, counted.rows)
+
+
+def tally_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[Tally]:
+    """Count the votes by group and item, in the order of the declared groups; empty groups too.
+
+    The number of rows of a group is confidential whatever the promise: no estimate may be computed from it.
+    """
+    counted = _count(votes, privacy, clip, by_pair=False)
+    return [_by_item(votes.items, privacy, clip, part, int(part["rows"].sum()) // 2) for part in _parts(votes, counted)]
+
+
+def tally_pairs_of_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[PairTally]:
+    """Count the votes by group and pair, in the order of the declared groups; empty groups too."""
+    counted = _count(votes, privacy, clip, by_pair=True)
+    return [_by_pair(votes.items, privacy, clip, part, int(part["rows"].sum())) for part in _parts(votes, counted)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Sums by item or pair (and group), and the number of rows before any was dropped."""
+
+    sums: dict[str, Integers]
+    rows: int
+
+
+def _parts(votes: Votes, counted: _Counted) -> list[dict[str, Integers]]:
+    """The sums of each declared group."""
+    if votes.groups is None:
+        raise VotesError(
+            f"these votes have no groups; read them with {either('by=... and groups=[...]', '--by and --groups')}"
+        )
+    members = [counted.sums["group"] == group for group in range(len(votes.groups))]
+    return [{name: column[member] for name, column in counted.sums.items()} for member in members]
+
+
+def _by_item(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> Tally:
+    wins, losses = np.zeros((2, len(items)), dtype=np.int64)
+    np.add.at(wins, counted["item"], counted["wins"])
+    np.add.at(losses, counted["item"], counted["losses"])
+    if wins.sum() != losses.sum():
+        raise AssertionError("every vote is a win and a loss, but their sums differ")
+    return Tally(items, wins, losses, half_vote(privacy), rows, Bounded.by(privacy, clip))
+
+
+def _by_pair(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> PairTally:
+    a, b = counted["a"], counted["b"]
+    keys, place = np.unique(np.minimum(a, b) * len(items) + np.maximum(a, b), return_inverse=True)
+    wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
+    np.add.at(wins_i, place, np.where(a < b, counted["wins"], counted["losses"]))
+    np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
+    i, j = np.divmod(keys, len(items))
+    return PairTally(items, i, j, wins_i, wins_j, half_vote(privacy), rows, Bounded.by(privacy, clip))
+
+
+# ---- the counting queries -----------------------------------------------------------------------------------------
+
+
+def _count(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) -> _Counted:
+    """Check, bound and count what one reading of the votes gives."""
+    if privacy.counts_people:
+        votes.require_person()
+    counted = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, privacy) else None
+    if counted is None:
+        counted = _count_snapshot(votes, privacy, clip, by_pair=by_pair)
+    if counted.rows == 0 and privacy.votes_are_public:
+        raise no_votes(votes.source)
+    return counted
+
+
+def _count_snapshot(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) -> _Counted:
+    with snapshot(votes, named=privacy.counts_people) as table:
+        usable, rows = check.usable(votes, privacy, table)
+        weighed = weigh(usable, privacy, clip)
+        query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
+        found = collect(votes.source, query)
+    return _Counted({name: _integers(found[name]) for name in found.column_names}, rows)
+
+
+def _item_sums(rows: ir.Table) -> ir.Table:
+    """Per item, and per group where there are any: the sums, in half votes.
+
+    Each side is grouped on its own before the two are united, which is twice as fast as the other way round.
+    """
+    won, lost = _won_and_lost(rows)
+    group = _group(rows)
+    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, rows=rows.count())
+    b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, rows=rows.count())
+    sides = a.union(b)
+    return sides.group_by(*group, "item").agg(**{name: sides[name].sum() for name in SUMS})
+
+
+def _pair_sums(rows: ir.Table) -> ir.Table:
+    """Per pair, and group: the sums, wins being those of a."""
+    won, lost = _won_and_lost(rows)
+    return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, rows=rows.count())
+
+
+def _group(rows: ir.Table) -> list[str]:
+    return ["group"] if "group" in rows.columns else []
+
+
+def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
+    """The weight that a has won and lost, in half votes."""
+    if "y" not in rows.columns:
+        return rows.weight.sum() * 2, rows.weight.sum() * 0
+    return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
+
+
+# ---- votes that stand alone ---------------------------------------------------------------------------------------
+
+
+def _stand_alone(votes: Votes, privacy: Privacy) -> bool:
+    """Whether each row counts by itself, so that no snapshot is needed.
+
+    No weight is computed from other rows, nothing is skipped, and the query below reads each row once and adds it to
+    both of its items: whichever rows it saw, one vote of them moved the sums as far as one vote may. A file that
+    changes meanwhile is refused. Tables of other engines are read into a snapshot even so.
+    """
+    return not (privacy.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
+
+
+def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
+    """The sums of every row, grouped by name before the names are looked up; None if a row is invalid."""
+    rows, items = votes.rows(), names_table(votes.items.names)
+    if by_pair:
+        known = with_place(with_place(_alone_by_pair(rows), "a", items, "place_a"), "b", items, "place_b")
+        known = known.drop("a", "b").rename(a="place_a", b="place_b")
+    else:
+        known = with_place(_alone_by_item(rows), "item", items, "place").drop("item").rename(item="place")
+    if votes.groups is not None:
+        known = with_place(known, "group", names_table(votes.groups), "place_group")
+        known = known.drop("group").rename(group="place_group")
+    found = collect(votes.source, known)
+    votes.source.require_unchanged()
+    keys = [name for name in found.column_names if name not in (*SUMS, "flawed")]
+    if any(found[name].null_count for name in keys) or _integers(found["flawed"]).any():
+        return None  # the snapshot's checks say what is wrong
+    sums = {name: _integers(found[name]) for name in (*keys, *SUMS)}
+    return _Counted(sums, int(sums["rows"].sum()) // (1 if by_pair else 2))
+
+
+def _alone_by_pair(rows: ir.Table) -> ir.Table:
+    import ibis
+
+    won, lost, flawed = rows.count() * 2, rows.count() * 0, rows.a == rows.b
+    if "y" in rows.columns:
+        won, lost, flawed = rows.y.sum(), (2 - rows.y).sum(), flawed | rows.y.isnull()
+    grouped = rows.group_by(*_group(rows), "a", "b")
+    return grouped.agg(wins=won, losses=lost, rows=rows.count(), flawed=ibis.ifelse(flawed, 1, 0).sum()).view()
+
+
+def _alone_by_item(rows: ir.Table) -> ir.Table:
+    y = "y" if "y" in rows.columns else "2"
+    won, lost = f"SUM({y})", f"SUM(2 - {y})"
+    return by_either_side(
+        rows,
+        "".join(f'"{name}", ' for name in _group(rows)),
+        wins=f"CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END",
+        losses=f"CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END",
+        rows="COUNT(*)",
+        flawed=f"COUNT(CASE WHEN a = b OR {y} IS NULL THEN 1 END)",
+    )
+
+
+def _integers(column: Any) -> Integers:
+    return np.asarray(column.to_numpy(), dtype=np.int64)

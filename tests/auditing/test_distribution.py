@@ -1,0 +1,54 @@
+"""The fit of the noise: it accepts the right law and rejects scales that are off."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from quietrank.auditing import attacked, distribution, neighbours, run
+from quietrank.auditing.cases import Case
+from quietrank.auditing.distribution import gaussian_cdf, laplace_cdf, lattice_fit, pearson
+from quietrank.auditing.seal import truncated_cdf
+
+CASES = list(attacked.noise_cases(1.0, quick=False))
+LEVEL = 1e-8
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_noise_of_every_kind_fits_its_law(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As drawn by the one crossing; and noise a quarter too small or too large does not fit."""
+    sides, calibrated = run._tallies(case, neighbours.worst(case), tmp_path_factory.mktemp("audit"))
+    drawn = distribution.deviations(calibrated, sides, 1500)
+    assert min(fit.p_value for fit in distribution.fits(calibrated, drawn)) > LEVEL
+    for factor in (0.75, 1.3):
+        off = np.round(drawn * factor).astype(np.int64)
+        assert min(fit.p_value for fit in distribution.fits(calibrated, off)) < LEVEL
+
+
+@pytest.mark.parametrize("scale", [0.7, 3.0, 40.0])
+def test_the_claimed_laws_are_those_of_the_definitions(scale: float) -> None:
+    """Distribution functions against sums of the weights."""
+    z = np.arange(-4000, 4001)
+    some = np.array([-7.0, -1.0, 0.0, 1.0, 12.0])
+    for cdf, weight in ((laplace_cdf, np.exp(-np.abs(z) / scale)), (gaussian_cdf, np.exp(-(z**2) / (2 * scale**2)))):
+        direct = np.cumsum(weight)[some.astype(int) + 4000] / weight.sum()
+        np.testing.assert_allclose(cdf(some, scale), direct, rtol=1e-9)
+    q = np.exp(-1 / scale)
+    size = (1 - q) * q ** np.abs(z)  # |k| is geometric, and its sign a fair coin, at 0 too
+    weight = np.where(z == 0, size, size / 2)
+    np.testing.assert_allclose(truncated_cdf(some, scale), np.cumsum(weight)[some.astype(int) + 4000], rtol=1e-9)
+
+
+def test_p_values_are_uniform_on_sound_noise() -> None:
+    """Two hundred fits of right noise: no more small p-values than there should be."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(200):
+        values = np.round(rng.normal(0, 5000, 800)).astype(np.int64)
+        found.append(lattice_fit(values, lambda k: gaussian_cdf(k, 5000.0)))
+    assert 70 < sum(p < 0.5 for p in found) < 130
+    assert min(found) > 1e-6
+
+
+def test_bins_that_cannot_occur_are_noticed() -> None:
+    assert pearson(np.array([500, 0, 500]), np.array([0.45, 0.1, 0.45])) < LEVEL

@@ -1,0 +1,499 @@
+"""Planted faults: each is switched on by injection, and the audit, which passes without it, fails with it.
+
+docs/audit.md has the table. The faults live here and nowhere in the library.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from quietrank import crossing as mechanism
+from quietrank import noise, pipeline
+from quietrank.auditing import run
+from quietrank.auditing.attacked import CHORD, GROUPS
+from quietrank.auditing.cases import Case, make_case
+from quietrank.auditing.report import Finding
+from quietrank.auditing.run import Sizes
+from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC
+from quietrank.mechanisms import additive
+from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
+from quietrank.noise import knorm, lattice
+from quietrank.promise.privacy import Privacy
+from quietrank.statistics import sensitivity
+from quietrank.statistics.method import Method
+from quietrank.statistics.sensitivity import PERSON_GRID, Bounded, Statistic, half_vote
+from quietrank.votes import bound as bounding
+from quietrank.votes import check, snapshot, tally
+from quietrank.votes import read as votes
+
+Integers = NDArray[np.int64]
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+SMALL = Sizes(
+    pairs=6, releases=1, draws=1200, runs=12_000, most_runs=12_000, gaussian_runs=30_000, slow_runs=100, tries=4
+)
+RISK = 1e-8
+"""a sound library fails a test of this file less than once in a million runs"""
+
+LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED = (
+    MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN, MechanismName.PERTURBED_MLE
+)  # fmt: skip
+VOTES = make_case(LAPLACE, "comparison", method=Method.WINS, items=3)
+ADDED_VOTES = make_case(LAPLACE, "comparison", "add-remove", method=Method.WINS)
+PEOPLE = make_case(LAPLACE, "person", method=Method.WINS, max_per_person=3)
+TWO_ITEMS = make_case(LAPLACE, "person", method=Method.WINS, items=2, max_per_person=3)
+PEOPLE_NET = make_case(LAPLACE, "person", method=Method.NET_WINS, items=3, max_per_person=3)
+PAIRS = make_case(ZONOTOPE, "person", method=Method.NET_WINS, items=3, one_per_pair=True)
+CLIPPED = make_case(GAUSSIAN, "person", method=Method.NET_WINS, max_per_person=3, delta=1e-3)
+COARSE = make_case(GAUSSIAN, "comparison", method=Method.NET_WINS, items=3, delta=1e-3)
+PUBLIC = make_case(LAPLACE, "person", "outcome", method=Method.NET_WINS, max_per_person=3)
+MLE = make_case(PERTURBED, "comparison", "add-remove")
+MLE_PEOPLE = make_case(PERTURBED, "person", max_per_person=3)
+SPLIT_VOTES = make_case(LAPLACE, "comparison", groups=GROUPS)
+SPLIT_PEOPLE = make_case(LAPLACE, "person", method=Method.WINS, items=3, max_per_person=3, groups=GROUPS)
+SPLIT_COVER = make_case(ZONOTOPE, "person", one_per_pair=True, groups=GROUPS)
+SPLIT_COVER_OF_TWO = make_case(ZONOTOPE, "person", items=2, one_per_pair=True, groups=GROUPS)
+SPLIT_NET = make_case(ZONOTOPE, "person", method=Method.NET_WINS, one_per_pair=True, groups=GROUPS)
+SPLIT_MLE = make_case(PERTURBED, "comparison", groups=GROUPS)
+ASKED = make_case(ZONOTOPE, "person", method=Method.NET_WINS, one_per_pair=True, pairs=CHORD)
+CAPPED = make_case(LAPLACE, "comparison", "add-remove", method=Method.WINS, items=2, max_per_person=3)
+CAPPED_MLE = make_case(PERTURBED, "comparison", "add-remove", max_per_person=3)
+SECANT = make_case(PERTURBED, "comparison", link="hyperbolic-secant")
+PUBLISHED = make_case(PERTURBED, "comparison", calibration="published")
+GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True)
+
+
+def bounds(case: Case) -> Finding:
+    return run.bounds_check([case], SMALL)
+
+
+def growing(case: Case) -> Finding:
+    return run.growing_check(case, SMALL)
+
+
+def loss(case: Case) -> Finding:
+    return run.loss_check([case], SMALL)
+
+
+def fit(case: Case) -> Finding:
+    return run.noise_check(case, SMALL, RISK)
+
+
+def sealed(case: Case) -> Finding:
+    return run.seal_check(case, SMALL, RISK)
+
+
+def black_box(case: Case) -> Finding:
+    parts = [run.draw_scores(case, of_one, 12_000) for of_one in (True, False)]
+    return run.black_box_finding(case, parts, RISK)
+
+
+# ---- the faults ---------------------------------------------------------------------------------------------------
+
+
+def half_the_laplace_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = lattice.add_laplace
+    monkeypatch.setattr(lattice, "add_laplace", lambda values, scale: draw(values, scale / 2))
+
+
+def half_the_sum_zero_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = knorm.SumZero.draw
+    monkeypatch.setattr(knorm.SumZero, "draw", lambda self: [z // 2 for z in draw(self)])
+
+
+def half_the_zonotope_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = knorm.Zonotope.draw
+    monkeypatch.setattr(knorm.Zonotope, "draw", lambda self: [z // 2 for z in draw(self)])
+
+
+def half_the_gaussian_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = lattice.GaussianNoise.add
+    monkeypatch.setattr(lattice.GaussianNoise, "add", lambda self, v: draw(lattice.GaussianNoise(self.scale / 2), v))
+
+
+def the_published_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """L instead of 2L for a person's wins under replace."""
+    derive = sensitivity.sensitivity
+
+    def published(privacy: Privacy, statistic: Statistic, *rest: Any, **options: Any) -> sensitivity.Sensitivity:
+        return replace(derive(privacy, statistic, *rest, **options), l1=Fraction(privacy.limit))
+
+    monkeypatch.setattr(sensitivity, "sensitivity", published)
+    monkeypatch.setattr(additive, "sensitivity", published)
+
+
+def no_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounding, "_scaled_down", lambda rows, limit: rows.mutate(weight=PERSON_GRID))
+
+
+def weights_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        bounding, "_quotient", lambda dividend, divisor: ((dividend + divisor - 1) // divisor).cast("int64")
+    )
+
+
+def a_seed_in_every_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seeded(values: Integers, scale: float) -> Integers:
+        return values + np.round(np.random.default_rng(1).laplace(0, scale, len(values))).astype(np.int64)
+
+    monkeypatch.setattr(lattice, "add_laplace", seeded)
+
+
+def a_seed_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generator of this process: good noise, and the same in every copy of the process."""
+    rng = np.random.default_rng(2)
+
+    def seeded(values: Integers, scale: float) -> Integers:
+        p = -np.expm1(-1 / scale)
+        return values + rng.geometric(p, len(values)) - rng.geometric(p, len(values))
+
+    monkeypatch.setattr(lattice, "add_laplace", seeded)
+
+
+def noise_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, kept = lattice.add_laplace, list[Integers]()
+
+    def reused(values: Integers, scale: float) -> Integers:
+        if kept:
+            return values + kept.pop()
+        noisy = draw(values, scale)
+        kept.append(noisy - values)
+        return noisy
+
+    monkeypatch.setattr(lattice, "add_laplace", reused)
+
+
+def fine_noise_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, kept = knorm.SumZero.draw, list[list[int]]()
+
+    def reused(self: knorm.SumZero) -> list[int]:
+        if kept:
+            return kept.pop()
+        kept.append(draw(self))
+        return list(kept[0])
+
+    monkeypatch.setattr(knorm.SumZero, "draw", reused)
+
+
+def items_from_the_votes(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = votes.read_votes
+
+    def from_votes(source: object, items: object, **options: Any) -> votes.Votes:
+        return read(source, items_from_votes=True, **options)
+
+    monkeypatch.setattr(votes, "read_votes", from_votes)
+
+
+def ties_as_full_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A win for both sides."""
+
+    def generous(rows: Any) -> tuple[Any, Any]:
+        won, lost = (rows.y > 0).cast("int64"), (rows.y < 2).cast("int64")
+        return (rows.weight * won * 2).sum(), (rows.weight * lost * 2).sum()
+
+    monkeypatch.setattr(tally, "_won_and_lost", generous)
+    monkeypatch.setattr(tally, "_stand_alone", lambda read, privacy: False)
+
+
+def two_spellings_of_one_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`u` where the first item is named first, `u ` elsewhere: two people, and twice the weight."""
+    read = votes.Votes.rows
+
+    def split(self: votes.Votes, *, numbered: bool = False) -> Any:
+        import ibis
+
+        rows = read(self, numbered=numbered)
+        return rows.mutate(person=ibis.ifelse(rows.a == self.items.names[0], rows.person, rows.person + " "))
+
+    monkeypatch.setattr(votes.Votes, "rows", split)
+
+
+def debit_after_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("add_noise", "add_noise_to_groups"):
+        monkeypatch.setattr(mechanism, name, _late(getattr(mechanism, name)))
+    for name in ("perturbed_mle", "perturbed_mle_of_groups"):
+        monkeypatch.setattr(perturbed, name, _late(getattr(perturbed, name)))
+
+
+def _late(cross: Callable[..., Any]) -> Callable[..., Any]:
+    def late(*arguments: Any, ledger: Any = None, **options: Any) -> Any:
+        costs = []
+
+        class Later:
+            def debit(self, charge: Any) -> str:
+                costs.append(charge)
+                return "1"
+
+        noisy = cross(*arguments, ledger=Later(), **options)
+        if ledger is not None:
+            ledger.debit(costs[0])
+        return noisy
+
+    return late
+
+
+def unsealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "add_laplace", lambda values, scale: values)
+
+
+def stopped_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three digits are enough for anybody."""
+    solve = perturbed.minimise  # type: ignore[attr-defined]
+    monkeypatch.setattr(perturbed, "minimise", lambda f, tolerance: [round(float(x), 3) for x in solve(f, tolerance)])
+
+
+def a_seal_that_forgets_the_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = perturbed.seal_sensitivity
+    monkeypatch.setattr(perturbed, "seal_sensitivity", lambda n, beta, step: whole(n, beta, step) - n)
+
+
+def the_ball_in_the_bounding_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Z(G) lies in the box of half-width n − 1; the ball in that box has the same radius, and Z(G) sticks out of it."""
+
+    def in_the_ball(self: knorm.Zonotope) -> list[int]:
+        n, d = self.graph.vertices, self.dimension
+        rng = np.random.default_rng(secrets.randbits(128))
+        direction = rng.normal(size=n)
+        direction -= direction.mean()
+        direction *= (n - 1) * rng.random() ** (1 / d) / np.linalg.norm(direction)
+        return [round(z) for z in (direction * rng.gamma(d + 1) * float(self.unit)).tolist()]
+
+    monkeypatch.setattr(knorm.Zonotope, "draw", in_the_ball)
+
+
+def clipped_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One factor for the whole sum, so that its norm is at most C for each of four people."""
+    count = tally.tally_votes
+
+    def late(read: votes.Votes, privacy: Privacy, clip: sensitivity.Clip | None = None) -> tally.Tally:
+        if clip is None:
+            return count(read, privacy)
+        whole = count(read, privacy.changed(clip=None, max_per_person=10**6))
+        norm = float(np.linalg.norm(whole.net_wins * float(whole.step)))
+        factor = min(1.0, 4 * float(clip.norm) / max(norm, 1e-9))
+        # Passed off as clipped: without this the crossing itself would refuse it.
+        wins, losses = (np.asarray(side * factor, dtype=np.int64) for side in (whole.wins, whole.losses))
+        return replace(whole, wins=wins, losses=losses, bounded=sensitivity.Bounded.by(privacy, clip))
+
+    monkeypatch.setattr(tally, "tally_votes", late)
+
+
+def gamma_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Privacy, "votes_are_public", property(lambda self: True))
+
+
+def clip_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    rank = pipeline.rank
+
+    def looking(read: votes.Votes, privacy: Privacy, **options: Any) -> Any:
+        rows = read.source.table.count().to_pyarrow().as_py()
+        return rank(read, privacy.changed(clip=float(rows)), **options)
+
+    monkeypatch.setattr(pipeline, "rank", looking)
+
+
+def lattice_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = tally.tally_votes
+
+    def looking(read: votes.Votes, privacy: Privacy, clip: sensitivity.Clip | None = None) -> tally.Tally:
+        whole = count(read, privacy, clip)
+        return replace(whole, step=whole.step / 2 ** (whole.rows % 3))
+
+    monkeypatch.setattr(tally, "tally_votes", looking)
+
+
+def bad_rows_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = check.usable
+
+    def dropping(read: votes.Votes, privacy: Privacy, rows: Any) -> Any:
+        return keep(read, privacy.changed(neighbours="replace", design="private"), rows)
+
+    monkeypatch.setattr(check, "usable", dropping)
+
+
+def groups_as_if_nobody_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for one group alone: half of what a move needs, where what a person adds is as large as a replacement."""
+    for name in ("sensitivity", "gauge"):
+        derive = getattr(sensitivity, name)
+
+        def alone(*arguments: Any, groups: bool = False, derive: Callable[..., Any] = derive) -> Any:
+            return derive(*arguments)
+
+        monkeypatch.setattr(sensitivity, name, alone)
+        monkeypatch.setattr(additive, name, alone)
+
+
+def group_sizes_as_public_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of all votes is public; that of a group is not."""
+    monkeypatch.setattr(mechanism, "_public_total", lambda counted, calibrated: float(counted.rows))
+
+
+def people_in_several_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their votes count in each of their groups."""
+    monkeypatch.setattr(check, "with_one_group", lambda rows, column="group": rows.mutate(one_group=True))
+
+
+def a_seal_paid_once_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = perturbed.split_budget
+    monkeypatch.setattr(perturbed, "split_budget", lambda epsilon, releases_per_unit: split(epsilon, 1))
+    monkeypatch.setattr(perturbed, "_check", lambda plan, privacy, releases_per_unit: None)
+
+
+def one_draw_inside_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, kept = noise.truncated_laplace, list[list[int]]()
+
+    def reused(size: int, scale: float) -> list[int]:
+        if kept and len(kept[-1]) == size:
+            return kept.pop()
+        kept[:] = [draw(size, scale)]
+        return list(kept[0])
+
+    monkeypatch.setattr(noise, "truncated_laplace", reused)
+
+
+def capped_votes_as_added_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One vote more, as if it displaced no other: add-remove instead of replace."""
+    monkeypatch.setattr(Privacy, "counted_as", property(lambda self: self.neighbours))
+
+
+def askable_pairs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any pair is counted, and noise is for the declared ones."""
+    monkeypatch.setattr(snapshot, "with_askable", lambda placed, items: placed.mutate(askable=True))
+
+
+def the_constants_of_the_logistic_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("kappa1", "kappa2"):
+        monkeypatch.setitem(vars(HYPERBOLIC_SECANT), name, getattr(LOGISTIC, name))
+
+
+def half_the_scale_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of λ, and nobody who recomputes what it loses."""
+    derive = perturbed.noise_scale  # type: ignore[attr-defined]
+    monkeypatch.setattr(perturbed, "noise_scale", lambda *arguments: derive(*arguments) / 2)
+    monkeypatch.setattr(perturbed, "privacy_loss", lambda *arguments: 0.0)
+
+
+def half_the_noise_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """λ as it should be, and half of it drawn."""
+    draw = noise.truncated_laplace
+    monkeypatch.setattr(noise, "truncated_laplace", lambda size, scale: draw(size, scale / 2))
+
+
+def weights_from_a_second_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer per pair: how often a person answered a pair is looked up first, and the votes are added up later."""
+    read, paths = votes.read_votes, list[Path]()
+
+    def noted(source: Path, **options: Any) -> votes.Votes:
+        paths.append(source)
+        return read(source, **options)
+
+    def twice(whole: votes.Votes, privacy: Privacy, clip: sensitivity.Clip | None = None) -> tally.Tally:
+        said = Counter((person, frozenset(pair)) for person, pair in _won_pairs(paths[-1]))
+        time.sleep(0.5)
+        names, later = whole.items.names, list(_won_pairs(paths[-1]))
+        wins, losses = np.zeros((2, len(names)), dtype=np.int64)
+        for person, (winner, loser) in later:
+            weight = 2 * (PERSON_GRID // said[person, frozenset((winner, loser))])
+            wins[names.index(winner)] += weight
+            losses[names.index(loser)] += weight
+        return tally.Tally(whole.items, wins, losses, half_vote(privacy), len(later), Bounded.by(privacy, clip))
+
+    monkeypatch.setattr(votes, "read_votes", noted)
+    monkeypatch.setattr(tally, "tally_votes", twice)
+
+
+def _won_pairs(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Person, winner and loser of each row of a file in which the first item named always wins."""
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        person, winner, loser, _ = line.split(",")
+        yield person, (winner, loser)
+
+
+FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
+    (half_the_laplace_noise, fit, VOTES, "all entries"),
+    (half_the_laplace_noise, black_box, TWO_ITEMS, ""),
+    (half_the_sum_zero_noise, fit, PEOPLE_NET, "size"),
+    (half_the_zonotope_noise, fit, PAIRS, "gauge"),
+    (half_the_zonotope_noise, black_box, PAIRS, ""),
+    (half_the_gaussian_noise, fit, COARSE, "all entries"),
+    (the_published_constant, bounds, PEOPLE, "moves 2 times as far"),
+    (the_published_constant, loss, PEOPLE, ""),
+    (the_published_constant, black_box, TWO_ITEMS, ""),
+    (no_bounding, bounds, PEOPLE, "times as far"),
+    (weights_rounded_up, bounds, PEOPLE, "moves 1.0000"),
+    (a_seed_in_every_draw, fit, VOTES, "two releases in one process"),
+    (a_seed_at_the_start, fit, VOTES, "two processes"),
+    (noise_used_twice, fit, VOTES, "in turns"),
+    (fine_noise_used_twice, fit, PEOPLE_NET, "twice in a row"),
+    (items_from_the_votes, bounds, PEOPLE, "items differs"),
+    (ties_as_full_wins, bounds, ADDED_VOTES, "moves 2 times as far"),
+    (two_spellings_of_one_person, bounds, PEOPLE, "times as far"),
+    (debit_after_the_draw, fit, VOTES, "ledger does not come first"),
+    (unsealed, sealed, MLE, "seal"),
+    (stopped_early, sealed, MLE, "stops before its tolerance"),
+    (a_seal_that_forgets_the_rounding, sealed, MLE, "forgets the rounding"),
+    (the_ball_in_the_bounding_box, fit, PAIRS, "gauge"),
+    (clipped_after_aggregation, bounds, CLIPPED, "times as far"),
+    (gamma_from_an_unpaid_count, bounds, MLE_PEOPLE, "release: "),
+    (gamma_from_an_unpaid_count, bounds, MLE, "release: "),
+    (clip_from_an_unpaid_count, bounds, CLIPPED, "release: "),
+    (lattice_from_an_unpaid_count, bounds, PEOPLE, "step differs"),
+    (bad_rows_dropped_under_a_public_design, bounds, PUBLIC, "exposure differs"),
+    (groups_as_if_nobody_moved, bounds, SPLIT_COVER, "moves 2 times as far"),
+    (groups_as_if_nobody_moved, loss, SPLIT_COVER, ""),
+    (groups_as_if_nobody_moved, black_box, SPLIT_COVER_OF_TWO, ""),
+    (group_sizes_as_public_totals, bounds, SPLIT_VOTES, "public_total differs"),
+    (people_in_several_groups, bounds, SPLIT_NET, "times as far"),
+    (noise_used_twice, fit, SPLIT_PEOPLE, "in turns"),
+    (debit_after_the_draw, fit, SPLIT_PEOPLE, "ledger does not come first"),
+    (debit_after_the_draw, sealed, SPLIT_MLE, "ledger does not come first"),
+    (a_seal_paid_once_for_two_groups, sealed, SPLIT_MLE, "parts of ε exceed"),
+    (one_draw_inside_for_two_groups, sealed, SPLIT_MLE, "used twice"),
+    (capped_votes_as_added_ones, bounds, CAPPED, "moves 2 times as far"),
+    (capped_votes_as_added_ones, loss, CAPPED, ""),
+    (capped_votes_as_added_ones, black_box, CAPPED, ""),
+    (capped_votes_as_added_ones, loss, CAPPED_MLE, ""),
+    (askable_pairs_ignored, bounds, ASKED, "times as far"),
+    (half_the_zonotope_noise, fit, ASKED, "gauge"),
+    (the_constants_of_the_logistic_link, loss, SECANT, ""),
+    (half_the_noise_inside, sealed, SECANT, "noise inside"),
+    (stopped_early, sealed, SECANT, "stops before its tolerance"),
+    (half_the_scale_inside, loss, PUBLISHED, ""),
+    (half_the_noise_inside, sealed, PUBLISHED, "noise inside"),
+    (weights_from_a_second_read, growing, GROWING, "times as far"),
+]
+CHECKS = list(dict.fromkeys((attack, case) for _, attack, case, _ in FAULTS))
+
+
+def _name(value: object) -> str:
+    return value.name.replace(", ", "-") if isinstance(value, Case) else getattr(value, "__name__", "")
+
+
+@pytest.mark.parametrize(("plant", "attack", "case", "complaint"), FAULTS, ids=_name)
+def test_every_planted_fault_is_caught(
+    monkeypatch: pytest.MonkeyPatch, plant: Plant, attack: Callable[[Case], Finding], case: Case, complaint: str
+) -> None:
+    """The check fails, and says why."""
+    plant(monkeypatch)
+    found = attack(case)
+    assert not found.passed
+    assert complaint in found.detail
+
+
+@pytest.mark.parametrize(("attack", "case"), CHECKS, ids=_name)
+def test_without_a_fault_the_same_checks_pass(attack: Callable[[Case], Finding], case: Case) -> None:
+    """So that it was the fault that was caught."""
+    found = attack(case)
+    assert found.passed, found.detail

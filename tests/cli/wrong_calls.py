@@ -1,0 +1,1035 @@
+"""A table of command lines that must be refused, and the folder of files that they are about.
+
+Each line has the words after `quietrank`, the exit code, and what the message must say. Words are split as a shell
+would split them, but nothing is expanded; what a shell could not write is given as a tuple.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from quietrank.ledger.book import BudgetLedger
+from quietrank.pipeline import noisy_tally, noisy_tally_by_group, rank, rank_by_group
+from quietrank.promise.privacy import Privacy
+from quietrank.votes.read import Votes, read_votes
+
+REFUSED, USAGE = 1, 2
+
+Words = str | tuple[str, ...]
+Line = tuple[Words, int, str]
+
+ROWS = "ana,x,y,n\nana,y,z,n\nben,x,z,s\neve,z,x,s\n"
+HEADER = "person,winner,loser,land\n"
+ITEMS = ["x", "y", "z"]
+BYTE = os.fsdecode(b"\xff")
+"""a byte that is not UTF-8, as it arrives in an argument"""
+INVALID = "Invalid value for"
+"""how Typer begins; how it goes on differs between its versions"""
+ESCAPE, BIDI, EMOJI, ACCENT = "\x1b[31m", "\u202e", "🦆", "e\u0301"
+
+# ---- the folder --------------------------------------------------------------------------------------------------
+
+TEXTS: dict[str, str | bytes] = {
+    "votes.csv": HEADER + ROWS,
+    "plain.csv": "winner,loser\nx,y\ny,z\n",
+    "two-people.csv": "user,voter,winner,loser\na,b,x,y\n",
+    "empty.csv": "",
+    "blank.csv": "\n\n",
+    "blank-first.csv": "\nwinner,loser\nx,y\n",
+    "header-only.csv": "winner,loser\n",
+    "one-column.csv": "winner\nx\n",
+    "nameless.csv": "winner,loser,\nx,y,1\n",
+    "twice.csv": "winner,loser,Winner\nx,y,x\n",
+    "huge-header.csv": "winner," + "l" * 200_000 + "\nx,y\n",
+    "ragged.csv": "winner,loser\nx,y\nx,y,z\nx\n",
+    "quote.csv": 'winner,loser\nx,"y\nx,z\n',
+    "nul.csv": "winner,loser\nx,y\0\n",
+    "latin1.csv": "winner,loser\nx,y\ncafé,y\n".encode("latin-1"),
+    "utf16.csv": "winner,loser\nx,y\n".encode("utf-16"),
+    "escape.csv": f"winner,loser\nx,{ESCAPE}y\n",
+    "escape-header.csv": f"good{ESCAPE},bad\nx,y\n",
+    "bidi.csv": f"winner,loser\nx,{BIDI}y\n",
+    "accent.csv": "winner,loser\nx,\u00e9\n",
+    "spaces.csv": "winner,loser\nx, y\n",
+    "strangers.csv": "winner,loser\nx,w\n",
+    "itself.csv": "winner,loser\nx,x\n",
+    "missing.csv": "winner,loser\nx,\n",
+    "maybe.csv": "a,b,outcome\nx,y,maybe\n",
+    "tie-maybe.csv": "winner,loser,tie\nx,y,perhaps\n",
+    "nobody.csv": "person,winner,loser\n,x,y\n",
+    "always.csv": "winner,loser\nx,y\nx,z\ny,z\nz,y\n",
+    "columns.csv": "good,bad\nx,y\n",
+    "ambiguous.csv": "winner,loser,chosen,rejected\nx,y,x,y\n",
+    "two-ties.csv": "winner,loser,tie,draw\nx,y,0,0\n",
+    "moving.csv": "person,winner,loser,land\na,x,y,n\na,x,y,s\n",
+    "picture.csv": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(40),
+    "not.parquet": "winner,loser\nx,y\n",
+    "cut.csv.gz": gzip.compress(b"winner,loser\n" + b"x,y\n" * 9_000)[:40],
+    "no.csv.gz": b"winner,loser\nx,y\n",
+    "array.json": '[{"winner": "x", "loser": "y"}]\n',
+    "number.jsonl": "1\n",
+    "no-keys.jsonl": "{}\n",
+    "keys.jsonl": '{"winner": "x", "loser": "y"}\n{"winner": "x", "loser": "y", "tie": true}\n',
+    "fewer.jsonl": '{"winner": "x", "loser": "y"}\n{"winner": "x"}\n',
+    "half.jsonl": '{"winner": "x", "loser": "y"}\n{"winner": \n',
+    "list.jsonl": '{"winner": ["x"], "loser": "y"}\n',
+    "fraction.jsonl": '{"winner": 0.10, "loser": "y"}\n',
+    "nested.jsonl": '{"winner": ' + "[" * 100_000 + "\n",
+    "nan.jsonl": '{"winner": NaN, "loser": "y"}\n',
+    "book.xlsx": b"PK\x03\x04",
+    "noname": HEADER + ROWS,
+    "items.txt": "x\ny\nz\n",
+    "no-items.txt": "\n\n",
+    "one-item.txt": "x\n",
+    "items-twice.txt": "x\ny\nx\n",
+    "items-latin1.txt": "x\ncafé\n".encode("latin-1"),
+    "items-nul.txt": "x\ny\0\n",
+    "items-long.txt": "x\n" + "y" * 100_000 + "\n",
+    "items-long-twice.txt": ("y" * 100_000 + "\n") * 2,
+    "items-escape.txt": f"x\n{ESCAPE}y\n{ESCAPE}y\n",
+    "items-picture.txt": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "no-groups.txt": "\n",
+    "groups-twice.txt": "n\nn\n",
+    "pairs.csv": "x,y\ny,z\n",
+    "no-pairs.csv": "\n",
+    "pairs-three.csv": "x,y,z\n",
+    "pairs-strange.csv": "x,w\n",
+    "pairs-itself.csv": "x,x\n",
+    "pairs-alone.csv": "x,y\n",
+    "pairs-latin1.csv": "x,café\n".encode("latin-1"),
+    "pairs-nul.csv": "x,y\0\n",
+    "pairs-long.csv": "x," + "y" * 200_000 + "\n",
+    "strengths.csv": "item,strength\nx,1\ny,0\n",
+    "strengths-nan.csv": "item,strength\nx,nan\ny,0\n",
+    "strengths-one.csv": "item,strength\nx,1\n",
+    "strengths-words.csv": "item,strength\nx,much\ny,0\n",
+    "strengths-columns.csv": "name,theta\nx,1\ny,0\n",
+    "strengths-twice.csv": "item,strength\nx,1\nx,0\n",
+    "strengths-nameless.csv": "item,strength\n,1\ny,0\n",
+    "strengths-long.csv": "item,strength\n" + "x" * 200_000 + ",1\ny,0\n",
+    "strengths-short.csv": "item,strength\nx\ny,0\n",
+    "strengths-huge.csv": "item,strength\nx,1e308\ny,-1e308\n",
+    "mine.json": '{"mine": 1}\n',
+    "mine.csv": "a,b\n1,2\n",
+    "mine.png": b"\x89PNG\r\n\x1a\n",
+    "broken.json": '{"format": ',
+    "deep.json": "[" * 100_000,
+    "numbers.json": "[1, 2]",
+    "nul.json": b"\0",
+    "latin1.json": '{"é": 1}'.encode("latin-1"),
+    "digits.json": '{"format": ' + "9" * 10_000 + "}",
+    "empty.json": "",
+    "reference.csv": "experiment,method,metric,n,p,epsilon,mean\n1,ours,topk_error,20,0.5,1,0.5\n",
+    "reference-words.csv": "experiment,method,metric,n,p,epsilon,mean\n1,ours,topk_error,many,0.5,1,0.5\n",
+    "results/means.csv": "experiment,method,metric,n,p,m,epsilon,data,runs,mean,standard_error\n",
+    "odd-results/means.csv": "a,b\n1,2\n",
+    "latin1-results/means.csv": "experiment,é\n1,2\n".encode("latin-1"),
+    "text.db": "not a database, but long enough to be looked at " * 50,
+    "empty.db": "",
+}
+
+
+def furnish(folder: Path) -> None:
+    """Make every file that the calls below are about."""
+    for name, content in TEXTS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    for name in ("folder", "folder.csv", "folder.json", "folder.png"):
+        (folder / name).mkdir()
+    (folder / "loop.csv").symlink_to("loop.csv")
+    (folder / "dangling.json").symlink_to("nowhere.json")
+    votes = read_votes(folder / "votes.csv", ITEMS)
+    _make_parquet(folder)
+    _make_ledgers(folder)
+    _make_results(folder, votes, read_votes(folder / "votes.csv", ITEMS, by="land", groups=["n", "s"]))
+
+
+def _make_parquet(folder: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"winner": ["x", "y"], "loser": ["y", "z"]})
+    pq.write_table(table, folder / "good.parquet")
+    whole = (folder / "good.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    lists = pa.table({"winner": [["x"], ["y"]], "loser": ["y", "z"]})
+    pq.write_table(lists, folder / "lists.parquet")
+
+
+def _make_ledgers(folder: Path) -> None:
+    make: dict[str, Any] = {"data": "votes", "unit": "comparison"}
+    BudgetLedger.create(folder / "rich.db", 9, **make)
+    BudgetLedger.create(folder / "poor.db", 0.5, **make)
+    BudgetLedger.create(folder / "people.db", 9, data="votes", unit="person")
+    BudgetLedger.create(folder / "outcome.db", 9, data="votes", unit="comparison", neighbours="outcome")
+    whole = BudgetLedger.create(folder / "edited.db", 9, **make).path.read_bytes()
+    (folder / "cut.db").write_bytes(whole[: len(whole) // 2])
+    (folder / "zeros.db").write_bytes(whole[:100] + bytes(len(whole) - 100))
+    with sqlite3.connect(folder / "edited.db") as db:
+        db.execute("UPDATE header SET state = '{}'")
+    db.close()
+    with sqlite3.connect(folder / "other.db") as db:
+        db.execute("CREATE TABLE mine (a)")
+    db.close()
+    BudgetLedger.create(folder / "read-only.db", 9, **make)
+
+
+def _make_results(folder: Path, votes: Votes, lands: Votes) -> None:
+    """Releases and tallies, whole and broken."""
+    person, vote = Privacy(1, "person", max_per_person=2), Privacy(1, "comparison")
+    rank(votes, vote).to_json(folder / "release.json")
+    rank(votes, vote).to_csv(folder / "release.csv")
+    rank_by_group(lands, person).to_json(folder / "grouped-release.json")
+    good = json.loads(noisy_tally(votes, vote).to_json(folder / "tally.json"))
+    grouped = json.loads(noisy_tally_by_group(lands, person).to_json(folder / "grouped.json"))
+    for name, edit in BROKEN_TALLIES.items():
+        values = json.loads(json.dumps(good))
+        edit(values)
+        (folder / f"tally-{name}.json").write_text(json.dumps(values), encoding="utf-8")
+    other = json.dumps(good | {"format": "quietrank/noisy-tally/2"})
+    (folder / "tally-of-tomorrow.json").write_text(other, encoding="utf-8")
+    for name, edit in BROKEN_GROUPS.items():
+        values = json.loads(json.dumps(grouped))
+        edit(values)
+        (folder / f"grouped-{name}.json").write_text(json.dumps(values), encoding="utf-8")
+
+
+Edit = Callable[[dict[str, Any]], object]
+BROKEN_TALLIES: dict[str, Edit] = {
+    "epsilon": lambda v: v["privacy"].update(epsilon=0.1),
+    "unit": lambda v: v["privacy"].update(unit="person", max_per_person=1),
+    "negative": lambda v: v["privacy"].update(epsilon=-1),
+    "unknown-unit": lambda v: v["privacy"].update(unit="votes"),
+    "extra-promise": lambda v: v["privacy"].update(sigma=3),
+    "no-privacy": lambda v: v.pop("privacy"),
+    "privacy-list": lambda v: v.update(privacy=[1]),
+    "law": lambda v: v["law"].update(scale=1e-9),
+    "law-kind": lambda v: v["law"].update(kind="none"),
+    "law-kind-list": lambda v: v["law"].update(kind=[]),
+    "law-huge": lambda v: v["law"].update(scale=10**400),
+    "no-law": lambda v: v.update(law=None),
+    "values-nan": lambda v: v["values"].__setitem__(0, float("nan")),
+    "values-text": lambda v: v["values"].__setitem__(0, "1"),
+    "values-huge": lambda v: v["values"].__setitem__(0, 2**64),
+    "values-short": lambda v: v["values"].pop(),
+    "values-number": lambda v: v.update(values=1),
+    "values-bool": lambda v: v["values"].__setitem__(0, True),
+    "no-values": lambda v: v.pop("values"),
+    "step-zero": lambda v: v.update(step="0"),
+    "step-words": lambda v: v.update(step="one half"),
+    "step-ratio": lambda v: v.update(step="1/0"),
+    "step-list": lambda v: v.update(step=[]),
+    "step-huge": lambda v: v.update(step="1e999999"),
+    "share": lambda v: v.update(share="-1"),
+    "statistic": lambda v: v.update(statistic="guesses"),
+    "statistic-list": lambda v: v.update(statistic=["wins"]),
+    "items-twice": lambda v: v["items"].update(names=["x", "x", "z"]),
+    "items-numbers": lambda v: v["items"].update(names=[1, 2, 3]),
+    "items-text": lambda v: v["items"].update(names="xyz"),
+    "items-null": lambda v: v.update(items=None),
+    "items-one": lambda v: v["items"].update(names=["x"]),
+    "items-flag": lambda v: v["items"].update(from_votes="no"),
+    "items-escape": lambda v: v["items"].update(names=[f"x{ESCAPE}", f"x{ESCAPE}", "z"]),
+    "items-surrogate": lambda v: v["items"].update(names=["x", "y", "\ud800"]),
+    "pairs": lambda v: v["items"].update(pairs=[[0, 9]]),
+    "pairs-text": lambda v: v["items"].update(pairs="xy"),
+    "pairs-wide": lambda v: v["items"].update(pairs=[[0, 1, 2]]),
+    "mechanism": lambda v: v["mechanism"].update(name="magic"),
+    "mechanism-auto": lambda v: v["mechanism"].update(name="auto"),
+    "mechanism-mle": lambda v: v["mechanism"].update(name="perturbed-mle"),
+    "mechanism-list": lambda v: v.update(mechanism=[]),
+    "alternatives": lambda v: v["mechanism"].update(alternatives={"laplace": "much"}),
+    "public": lambda v: v.update(public=None),
+    "exposure": lambda v: v["public"].update(exposure=[1, 2]),
+    "exposure-text": lambda v: v["public"].update(exposure=["a", "b", "c"]),
+    "total-nan": lambda v: v["public"].update(total=float("nan")),
+    "total-negative": lambda v: v["public"].update(total=-4),
+    "total-text": lambda v: v["public"].update(total="four"),
+    "skipped": lambda v: v.update(rows_skipped=0),
+    "entry": lambda v: v.update(ledger_entry=7),
+}
+BROKEN_GROUPS: dict[str, Edit] = {
+    "none": lambda v: v.update(groups={}),
+    "list": lambda v: v.update(groups=[]),
+    "by": lambda v: v.update(by=1),
+    "epsilon": lambda v: v["groups"]["n"]["privacy"].update(epsilon=2),
+    "entry": lambda v: v["groups"]["n"].update(ledger_entry="1-a"),
+    "items": lambda v: v["groups"]["n"]["items"].update(names=["x", "y", "w"]),
+    "one-broken": lambda v: v["groups"].update(n=None),
+    "blank": lambda v: v["groups"].update({" ": v["groups"]["n"]}),
+}
+
+# ---- the calls ---------------------------------------------------------------------------------------------------
+
+PROMISE = "--unit comparison --epsilon 1"
+RANK = f"rank votes.csv --items x,y,z {PROMISE}"
+PEOPLE = "rank votes.csv --items x,y,z --unit person --epsilon 1"
+
+
+def _words(text: Words) -> tuple[str, ...]:
+    import shlex
+
+    return text if isinstance(text, tuple) else tuple(shlex.split(text))
+
+
+def _rank(*more: str) -> tuple[str, ...]:
+    return (*_words(RANK), *more)
+
+
+GENERAL: list[Line] = [
+    ("nothing-like-it", USAGE, "No such command"),
+    ("--no-such-flag", USAGE, "No such option"),
+    ("'' x", USAGE, "No such command"),
+    ((EMOJI,), USAGE, "No such command"),
+    ((BYTE,), USAGE, "No such command"),
+    ((f"--{ESCAPE}",), USAGE, "No such option"),
+    ((ESCAPE,), USAGE, "No such command"),
+    ("rank", USAGE, "Missing argument"),
+    ("rank votes.csv plain.csv", USAGE, "unexpected extra argument"),
+    ("rank votes.csv --no-such-flag", USAGE, "No such option"),
+    ("rank votes.csv --epsilon", USAGE, "requires an argument"),
+    ("rerank", USAGE, "Missing argument"),
+    ("check", USAGE, "Missing argument"),
+    ("fit", USAGE, "Missing argument"),
+    ("plan", USAGE, "Missing option"),
+    ("ledger nothing-like-it", USAGE, "No such command"),
+    ("ledger new", USAGE, "Missing argument"),
+    ("ledger new b.db", USAGE, "Missing option"),
+    ("ledger show", USAGE, "Missing argument"),
+    ("ledger verify", USAGE, "Missing argument"),
+    ("paper check", USAGE, "Missing option"),
+    ("paper nothing-like-it", USAGE, "No such command"),
+    ("demo votes.csv", USAGE, "unexpected extra argument"),
+    ("audit votes.csv", USAGE, "unexpected extra argument"),
+]
+
+NUMBERS: list[Line] = [
+    (f"rank votes.csv --items x,y,z --unit comparison --epsilon {value}", code, message)
+    for value, code, message in [
+        ("0", REFUSED, r"--epsilon must be a number > 0"),
+        ("-1", REFUSED, r"--epsilon -1\.0"),
+        ("nan", REFUSED, "--epsilon nan"),
+        ("inf", REFUSED, "--epsilon inf"),
+        ("-inf", REFUSED, "--epsilon -inf"),
+        ("1e308", REFUSED, r"--epsilon 1e\+308"),
+        ("1e-400", REFUSED, r"--epsilon 0\.0"),
+        ("9" * 400, REFUSED, "--epsilon inf"),
+        ("one", USAGE, INVALID),
+        ("1,5", USAGE, INVALID),
+        ("''", USAGE, INVALID),
+        ("True", USAGE, INVALID),
+        ("1/2", USAGE, INVALID),
+        (EMOJI, USAGE, INVALID),
+        ("0x10", USAGE, INVALID),
+    ]
+]
+NUMBERS += [
+    (_rank("--delta", value), code, message)
+    for value, code, message in [
+        ("-1e-6", REFUSED, "--delta must be 0, or a small number"),
+        ("0.5", REFUSED, "--delta"),
+        ("nan", REFUSED, "--delta nan"),
+        ("inf", REFUSED, "--delta inf"),
+        ("", USAGE, INVALID),
+        ("tiny", USAGE, INVALID),
+    ]
+]
+NUMBERS += [
+    (f"{PEOPLE} --max-per-person {value}", code, message)
+    for value, code, message in [
+        ("0", REFUSED, "--max-per-person must be a whole number"),
+        ("-3", REFUSED, "--max-per-person -3"),
+        ("1.5", REFUSED, "--max-per-person 1.5"),
+        ("nan", REFUSED, "--max-per-person nan"),
+        ("inf", REFUSED, "--max-per-person inf"),
+        ("1e308", REFUSED, "--max-per-person 1e"),
+        ("four", USAGE, INVALID),
+        ("''", USAGE, INVALID),
+    ]
+]
+NUMBERS += [
+    (f"{PEOPLE} --max-per-person 2 --delta 1e-6 --clip {value}", code, message)
+    for value, code, message in [
+        ("0", REFUSED, "--clip must be a number from"),
+        ("-1", REFUSED, "--clip -1"),
+        ("nan", REFUSED, "--clip nan"),
+        ("1e308", REFUSED, "--clip 1e"),
+        ("1e-400", REFUSED, "--clip 0"),
+        ("wide", USAGE, INVALID),
+        ("''", USAGE, INVALID),
+    ]
+]
+NUMBERS += [
+    (_rank("--method", "bradley-terry", "--gamma", value), code, message)
+    for value, code, message in [
+        ("0", REFUSED, "--gamma must be a finite number"),
+        ("-1", REFUSED, "--gamma -1"),
+        ("nan", REFUSED, "--gamma nan"),
+        ("inf", REFUSED, "--gamma inf"),
+        ("1e400", REFUSED, "--gamma inf"),
+        ("much", USAGE, "number or auto"),
+        ("", USAGE, "number or auto"),
+        (BYTE, USAGE, "number or auto"),
+    ]
+]
+NUMBERS += [
+    (_rank("--mechanism", "perturbed-mle", "--comparisons-per-item", value), code, message)
+    for value, code, message in [
+        ("0", REFUSED, "--comparisons-per-item must be"),
+        ("-1", REFUSED, "--comparisons-per-item -1"),
+        ("nan", REFUSED, "--comparisons-per-item nan"),
+        ("inf", REFUSED, "--comparisons-per-item inf"),
+        ("few", USAGE, INVALID),
+    ]
+]
+
+WORDS: list[Line] = [
+    (RANK.replace("--unit comparison", "--unit votes"), REFUSED, "--unit must be one of comparison, person"),
+    (RANK.replace("--unit comparison", "--unit ''"), REFUSED, "--unit must be one of"),
+    (RANK.replace("--unit comparison", ""), USAGE, "say what is protected: --unit"),
+    (RANK.replace("--epsilon 1", ""), USAGE, "say how strong the promise is: --epsilon"),
+    (_rank("--neighbours", "next-door"), REFUSED, "--neighbours must be one of"),
+    (_rank("--neighbours", ""), REFUSED, "--neighbours must be one of"),
+    (_rank("--design", "secret"), REFUSED, "--design must be one of"),
+    (_rank("--design", ""), REFUSED, "--design must be one of"),
+    (_rank("--mechanism", "magic"), REFUSED, "--mechanism must be one of"),
+    (_rank("--mechanism", ""), REFUSED, "--mechanism must be one of"),
+    (_rank("--method", "elo"), REFUSED, "--method must be one of"),
+    (_rank("--method", ""), REFUSED, "--method must be one of"),
+    (_rank("--method", ESCAPE), REFUSED, "--method must be one of"),
+    (_rank("--method", BYTE), REFUSED, "--method must be one of"),
+    (_rank("--format", "xml"), USAGE, "is not one of"),
+    (_rank("--format", ""), USAGE, "is not one of"),
+    (_rank("--format", "JSON "), USAGE, "is not one of"),
+    (_rank("--mechanism", "perturbed-mle", "--calibration", ""), REFUSED, "--calibration must be one of"),
+    (_rank("--mechanism", "perturbed-mle", "--link", "probit"), REFUSED, "probit link is refused"),
+    (_rank("--mechanism", "perturbed-mle", "--link", ""), REFUSED, "unknown --link"),
+    (_rank("--mechanism", "perturbed-mle", "--link", BIDI), REFUSED, "unknown --link"),
+]
+
+CONTRADICTIONS: list[Line] = [
+    (f"{RANK} --items-from-votes", REFUSED, "one of the two"),
+    (f"rank votes.csv {PROMISE}", REFUSED, "declare the items with --items"),
+    (f"{RANK} --max-per-person 2", REFUSED, "--max-per-person has no meaning for --unit comparison"),
+    (f"{RANK} --one-per-pair", REFUSED, "--one-per-pair and --clip bound what one person"),
+    (f"{RANK} --clip 2", REFUSED, "--clip bound what one person"),
+    (PEOPLE, REFUSED, "--unit person needs --max-per-person"),
+    (f"{PEOPLE} --clip 2 --max-per-person 2", REFUSED, "--clip belongs to the Gaussian mechanism"),
+    (f"{PEOPLE} --clip 2 --delta 1e-6 --mechanism laplace", REFUSED, "needs --max-per-person"),
+    (f"{RANK} --design public", REFUSED, "--design public"),
+    (f"{RANK} --neighbours outcome", REFUSED, "--neighbours outcome does not go with --design private"),
+    (f"{RANK} --gamma 1", REFUSED, "--gamma belongs to --method bradley-terry"),
+    (f"{RANK} --link logit", REFUSED, "belong to --mechanism perturbed-mle"),
+    (f"{RANK} --calibration published", REFUSED, "belong to --mechanism perturbed-mle"),
+    (f"{RANK} --comparisons-per-item 3", REFUSED, "belong to --mechanism perturbed-mle"),
+    (f"{RANK} --mechanism perturbed-mle --method wins", REFUSED, "leave --method wins out"),
+    (f"{RANK} --mechanism perturbed-mle --save-tally t.json", REFUSED, "leave --save-tally out"),
+    (f"{RANK} --mechanism perturbed-mle --neighbours outcome --design public", REFUSED, "designs that are not public"),
+    (f"{RANK} --mechanism perturbed-mle --gamma 1e-9", REFUSED, "gamma"),
+    (f"{PEOPLE} --max-per-person 2 --mechanism perturbed-mle", REFUSED, "--comparisons-per-item"),
+    (f"{RANK} --mechanism gaussian", REFUSED, "needs --delta"),
+    (f"{RANK} --mechanism zonotope", REFUSED, "needs --unit person"),
+    (f"{PEOPLE} --one-per-pair --mechanism zonotope --method wins", REFUSED, "--method net-wins"),
+    (f"{RANK} --by land", REFUSED, "say both: --by"),
+    (f"{RANK} --groups n,s", REFUSED, "say both: --by"),
+    (f"{RANK} --winner winner", REFUSED, "give --winner and --loser together"),
+    (f"{RANK} --a winner --b loser", REFUSED, "give --a, --b and --outcome together"),
+    (f"{RANK} --winner winner --loser loser --outcome land", REFUSED, "together"),
+    (f"{RANK} --a winner --b loser --outcome land --tie land", REFUSED, "--tie goes with"),
+    (f"{RANK} --out r.json --save-tally r.json", USAGE, "--out and --save-tally are both"),
+    (f"{RANK} --out ./r.json --save-tally folder/../r.json", USAGE, "give each its own file"),
+    (f"{RANK} --overwrite=yes", USAGE, "does not take a value"),
+    (f"{RANK} --winner winner --loser winner", REFUSED, "compared with itself|same column"),
+]
+
+VOTES: list[Line] = [
+    (f"rank {name} --items x,y,z {PROMISE}", REFUSED, message)
+    for name, message in [
+        ("nowhere.csv", "there is no file nowhere.csv"),
+        ("''", r"\. is a folder"),
+        ("folder", "is a folder"),
+        ("folder.csv", "is a folder"),
+        ("loop.csv", "there is no file"),
+        ("empty.csv", "is empty"),
+        ("blank.csv", "is empty"),
+        ("blank-first.csv", "begins with an empty line"),
+        ("header-only.csv", "has no votes"),
+        ("one-column.csv", "single column 'winner'"),
+        ("nameless.csv", "no name in the header"),
+        ("twice.csv", "stands twice"),
+        ("huge-header.csv", "the header"),
+        ("ragged.csv", "line 3"),
+        ("quote.csv", "cannot be read|do not fit"),
+        ("nul.csv", "NUL bytes"),
+        ("latin1.csv", r"not UTF-8 text \(line 3"),
+        ("utf16.csv", "UTF-8"),
+        ("escape.csv", r"'\\x1b\[31my'"),
+        ("escape-header.csv", "the columns good"),
+        ("bidi.csv", r"\\u202ey"),
+        ("accent.csv", "not on the declared list"),
+        ("spaces.csv", "only by spaces, case"),
+        ("strangers.csv", "declare every item with --items"),
+        ("itself.csv", "compared with itself"),
+        ("missing.csv", "cell is empty"),
+        ("maybe.csv", "outcome cannot be read"),
+        ("tie-maybe.csv", "outcome cannot be read"),
+        ("columns.csv", "give --winner and --loser"),
+        ("ambiguous.csv", "more than one way"),
+        ("two-ties.csv", "choose one with --tie"),
+        ("picture.csv", "not text|not UTF-8"),
+        ("not.parquet", "not a Parquet file"),
+        ("cut.parquet", "not a Parquet file"),
+        ("lists.parquet", "convert it to text"),
+        ("cut.csv.gz", "cannot read cut.csv.gz"),
+        ("no.csv.gz", "cannot read no.csv.gz"),
+        ("array.json", "one JSON object per line"),
+        ("number.jsonl", "one JSON object per line"),
+        ("no-keys.jsonl", "one JSON object per line"),
+        ("keys.jsonl", "every key in every line"),
+        ("fewer.jsonl", "every key in every line"),
+        ("half.jsonl", "cannot be read"),
+        ("list.jsonl", "in quotes"),
+        ("fraction.jsonl", "0.10?; write them as text"),
+        ("nested.jsonl", "one JSON object per line"),
+        ("nan.jsonl", "."),
+        ("book.xlsx", "cannot tell the format"),
+        ("noname", "cannot tell the format"),
+        ("release.json", "one JSON object per line"),
+        ("release.csv", "do not say which column"),
+        ("rich.db", "cannot tell the format"),
+        ("tally.json", "one JSON object per line"),
+        ("mine.png", "cannot tell the format"),
+        ("/dev/null", "there is no file /dev/null"),
+    ]
+]
+VOTES += [
+    (("rank", f"{BYTE}.csv", *_words(PROMISE)), REFUSED, r"there is no file \\udcff\.csv"),
+    (("rank", f"{ESCAPE}.csv", *_words(PROMISE)), REFUSED, r"there is no file \\x1b"),
+    (("rank", f"{BIDI}{EMOJI}{ACCENT}.csv", *_words(PROMISE)), REFUSED, "there is no file"),
+    (("rank", "v" * 5000 + ".csv", *_words(PROMISE)), REFUSED, "there is no file"),
+    (_rank("--delimiter", ""), REFUSED, "--delimiter must be a single character"),
+    (_rank("--delimiter", ";;"), REFUSED, "--delimiter must be a single character"),
+    (_rank("--delimiter", '"'), REFUSED, "--delimiter must be a single character"),
+    (_rank("--delimiter", ";"), REFUSED, "split at ';'"),
+    (_rank("--delimiter", BYTE), REFUSED, "--delimiter"),
+    (_rank("--delimiter", EMOJI), REFUSED, "--delimiter"),
+    (_rank("--winner", "best", "--loser", "loser"), REFUSED, "no column 'best' for --winner"),
+    (_rank("--winner", "", "--loser", "loser"), REFUSED, "no column '' for --winner"),
+    (_rank("--loser", ""), REFUSED, "no column '' for --loser"),
+    (_rank("--tie", ""), REFUSED, "no column '' for --tie"),
+    (_rank("--a", ""), REFUSED, "no column '' for --a"),
+    (_rank("--b", ""), REFUSED, "no column '' for --b"),
+    (_rank("--outcome", ""), REFUSED, "no column '' for --outcome"),
+    (_rank("--person", ""), REFUSED, "no column '' for --person"),
+    (_rank("--person", BYTE), REFUSED, "no column '.*' for --person"),
+    (_rank("--person", ESCAPE), REFUSED, "no column '.*' for --person"),
+    (_rank("--by", "", "--groups", "n,s"), REFUSED, "no column '' for --by"),
+    ("rank plain.csv --items x,y,z --unit person --epsilon 1 --max-per-person 2", REFUSED, "say which with --person"),
+    (
+        "rank two-people.csv --items x,y --unit person --epsilon 1 --max-per-person 2",
+        REFUSED,
+        "choose one with --person",
+    ),
+    ("rank nobody.csv --items x,y --unit person --epsilon 1 --max-per-person 2", REFUSED, "no person is named"),
+]
+
+LISTS: list[Line] = [
+    (f"rank votes.csv --items {value} {PROMISE}", REFUSED, message)
+    for value, message in [
+        ("''", "--items"),
+        ("nowhere.txt", "there is no file nowhere.txt"),
+        ("folder", "is a folder"),
+        ("no-items.txt", "at least two items"),
+        ("one-item.txt", "at least two items"),
+        ("items-twice.txt", "'x' is declared twice"),
+        ("items-latin1.txt", "not UTF-8"),
+        ("items-nul.txt", "control character|not on the declared"),
+        ("items-long.txt", "not on the declared"),
+        ("items-long-twice.txt", "declared twice"),
+        ("items-escape.txt", r"\\x1b\[31my' is declared twice"),
+        ("items-picture.txt", "not UTF-8"),
+        ("x,", "empty name"),
+        (",", "empty name"),
+        ("x,y,x", "declared twice"),
+        ("x,y", "not on the declared list"),
+        ("votes.csv", "not on the declared list"),
+        ("rich.db", "not UTF-8|."),
+    ]
+]
+LISTS += [
+    (("rank", "votes.csv", *_words(PROMISE), "--items", f"x,y,z{BYTE}"), REFUSED, "not UTF-8"),
+    (("rank", "votes.csv", *_words(PROMISE), "--items", BYTE), REFUSED, "there is no file"),
+    (("rank", "votes.csv", *_words(PROMISE), "--items", "i" * 5000), REFUSED, "there is no file"),
+    (("rank", "votes.csv", *_words(PROMISE), "--items", f"x,{BIDI}y,{EMOJI},{ACCENT}"), REFUSED, "not on the declared"),
+    (("rank", "votes.csv", *_words(PROMISE), "--items", f"x,{ESCAPE},{ESCAPE}"), REFUSED, "declared twice"),
+]
+LISTS += [
+    (f"{RANK} --by land --groups {value}", REFUSED, message)
+    for value, message in [
+        ("''", "--groups"),
+        ("nowhere.txt", "one group per line"),
+        ("folder", "is a folder"),
+        ("no-groups.txt", "list of groups is empty"),
+        ("groups-twice.txt", "'n' is declared twice"),
+        ("n,", "empty name"),
+        ("n,w", "declare every group with --groups"),
+        ("items-latin1.txt", "not UTF-8"),
+        ("items-picture.txt", "not UTF-8"),
+    ]
+]
+LISTS += [
+    (
+        "rank moving.csv --items x,y --unit person --epsilon 1 --max-per-person 2 --by land --groups n,s",
+        REFUSED,
+        "one group",
+    ),
+    (_rank("--by", "land", "--groups", f"n,s{BYTE}"), REFUSED, "not UTF-8"),
+    (_rank("--by", "nowhere", "--groups", "n,s"), REFUSED, "no column 'nowhere' for --by"),
+]
+LISTS += [
+    (f"{RANK} --pairs {value}", REFUSED, message)
+    for value, message in [
+        ("''", "--pairs|there is no file|is a folder"),
+        ("nowhere.csv", "one pair per line"),
+        ("folder", "is a folder"),
+        ("no-pairs.csv", "pairs is empty"),
+        ("pairs-three.csv", "3 cells"),
+        ("pairs-strange.csv", "'w' is not declared"),
+        ("pairs-itself.csv", "against itself"),
+        ("pairs-alone.csv", "take it off --items"),
+        ("pairs-latin1.csv", "not UTF-8"),
+        ("pairs-nul.csv", "is not declared|NUL"),
+        ("pairs-long.csv", "pairs-long.csv"),
+        ("pairs.csv", "not askable|askable"),
+        ("items-picture.txt", "not UTF-8"),
+    ]
+]
+
+OUTPUTS: list[Line] = [
+    (f"{RANK} {words}", code, message)
+    for words, code, message in [
+        ("--out no/such/r.json", REFUSED, "there is no folder no/such"),
+        ("--out folder.json", REFUSED, "is a folder"),
+        ("--out r.txt", USAGE, "--out writes a release: name it .json or .csv"),
+        ("--out r", USAGE, "name it .json or .csv"),
+        ("--out ''", USAGE, "--out writes a release"),
+        ("--out folder", USAGE, "--out writes a release"),
+        ("--out votes.csv", REFUSED, "would overwrite votes.csv, which is read"),
+        ("--out votes.csv --overwrite", REFUSED, "would overwrite votes.csv"),
+        ("--out mine.csv --overwrite", REFUSED, "not a release of ours"),
+        ("--out mine.json", REFUSED, "not a release"),
+        ("--out tally.json --overwrite", REFUSED, "not a release of ours"),
+        ("--out release.json", REFUSED, "--overwrite"),
+        ("--out release.csv", REFUSED, "--overwrite"),
+        ("--out dangling.json", REFUSED, "not replaced"),
+        ("--out dangling.json --overwrite", REFUSED, "not replaced"),
+        ("--out items.txt/r.json", REFUSED, "no folder"),
+        ("--save-tally t.csv", USAGE, "--save-tally writes a noisy tally"),
+        ("--save-tally ''", USAGE, "--save-tally"),
+        ("--save-tally no/t.json", REFUSED, "there is no folder"),
+        ("--save-tally folder.json", REFUSED, "is a folder"),
+        ("--save-tally release.json --overwrite", REFUSED, "not a noisy tally of ours"),
+        ("--save-tally tally.json", REFUSED, "--overwrite"),
+        ("--ledger rich.db --out rich.db --overwrite", USAGE, "--out writes a release"),
+    ]
+]
+OUTPUTS += [
+    (_rank("--out", f"no{BYTE}/r.json"), REFUSED, "there is no folder"),
+    (_rank("--out", f"{ESCAPE}/r.json"), REFUSED, r"there is no folder \\x1b"),
+    (_rank("--out", "r" * 5000 + ".json"), REFUSED, "too long"),
+    (_rank("--save-tally", "r" * 5000 + ".json"), REFUSED, "too long"),
+    (_rank("--out", f"{BIDI}{EMOJI}"), USAGE, "--out writes a release"),
+]
+
+LEDGERS: list[Line] = [
+    (f"{RANK} --ledger {value}", REFUSED, message)
+    for value, message in [
+        ("nowhere.db", "there is no ledger"),
+        ("''", "ledger"),
+        ("folder", "there is no ledger|is a folder"),
+        ("text.db", "is no ledger"),
+        ("empty.db", "is empty"),
+        ("other.db", "is a database, but no ledger"),
+        ("cut.db", "broken|damaged"),
+        ("zeros.db", "damaged|no ledger"),
+        ("edited.db", "its header is not what was written"),
+        ("poor.db", "the budget does not cover"),
+        ("votes.csv", "is no ledger"),
+        ("release.json", "is no ledger"),
+        ("outcome.db", "neighbours"),
+        ("rich.db --mechanism gaussian --delta 1e-6", "no delta|--delta"),
+        ("rich.db --mechanism gaussian", "needs --delta"),
+        ("rich.db --out no/r.json", "no folder"),
+        ("rich.db --method elo", "--method"),
+        ("rich.db --items-from-votes", "one of the two"),
+        ("people.db", "cannot be paid"),
+        ("rich.db --pairs pairs.csv", "askable"),
+    ]
+]
+LEDGERS += [
+    (f"rank strangers.csv --items x,y,z {PROMISE} --ledger rich.db", REFUSED, "not on the declared list"),
+    (f"{PEOPLE} --max-per-person 2 --ledger rich.db", REFUSED, "cannot be paid"),
+    (_rank("--ledger", f"{BYTE}.db"), REFUSED, "there is no ledger"),
+    (_rank("--ledger", "l" * 5000), REFUSED, "ledger|too long"),
+]
+LEDGERS += [
+    (f"ledger new {words}", code, message)
+    for words, code, message in [
+        ("rich.db --epsilon 1 --data v --unit person", REFUSED, "exists already"),
+        ("votes.csv --epsilon 1 --data v --unit person", REFUSED, "exists already"),
+        ("folder --epsilon 1 --data v --unit person", REFUSED, "exists already"),
+        ("'' --epsilon 1 --data v --unit person", REFUSED, "exists already|is a folder|name"),
+        ("no/b.db --epsilon 1 --data v --unit person", REFUSED, "there is no folder"),
+        ("b.db --epsilon 0 --data v --unit person", REFUSED, "--epsilon must be"),
+        ("b.db --epsilon nan --data v --unit person", REFUSED, "--epsilon nan"),
+        ("b.db --epsilon 1e308 --data v --unit person", REFUSED, "--epsilon 1e"),
+        ("b.db --epsilon much --data v --unit person", USAGE, INVALID),
+        ("b.db --epsilon '' --data v --unit person", USAGE, INVALID),
+        ("b.db --epsilon 1 --data '' --unit person", REFUSED, "which votes the budget is for"),
+        ("b.db --epsilon 1 --data ' ' --unit person", REFUSED, "--data NAME"),
+        ("b.db --epsilon 1 --data v --unit ''", REFUSED, "--unit must be one of"),
+        ("b.db --epsilon 1 --data v --unit votes", REFUSED, "--unit must be one of"),
+        ("b.db --epsilon 1 --data v --unit person --delta 1", REFUSED, "--delta must be"),
+        ("b.db --epsilon 1 --data v --unit person --delta ''", USAGE, INVALID),
+        ("b.db --epsilon 1 --data v --unit person --neighbours ''", REFUSED, "--neighbours must be one of"),
+        ("b.db --epsilon 1 --data v", USAGE, "Missing option"),
+        ("b.db --epsilon 1 --unit person", USAGE, "Missing option"),
+    ]
+]
+LEDGERS += [
+    (("ledger", "new", "l" * 5000, "--epsilon", "1", "--data", "v", "--unit", "person"), REFUSED, "too long"),
+]
+LEDGERS += [
+    (f"ledger {command} {value}", REFUSED, message)
+    for command in ("show", "verify")
+    for value, message in [
+        ("nowhere.db", "there is no ledger"),
+        ("folder", "no ledger|is a folder"),
+        ("text.db", "is no ledger"),
+        ("empty.db", "is empty"),
+        ("other.db", "but no ledger"),
+        ("cut.db", "broken|damaged"),
+        ("zeros.db", "damaged|no ledger"),
+        ("edited.db", "broken"),
+        ("votes.csv", "is no ledger"),
+        ("''", "ledger"),
+    ]
+]
+LEDGERS += [
+    ("ledger show rich.db --format xml", USAGE, "is not one of"),
+    ("ledger show rich.db --format ''", USAGE, "is not one of"),
+    ("ledger verify rich.db poor.db", USAGE, "unexpected extra argument"),
+    (("ledger", "show", f"{ESCAPE}.db"), REFUSED, r"there is no ledger .*\\x1b"),
+]
+
+DAMAGED = r"this noisy tally is damaged \((?!.*(object|not a valid|unpack|attribute|argument))"
+RERANK: list[Line] = [(f"rerank tally-{name}.json", REFUSED, DAMAGED) for name in BROKEN_TALLIES]
+RERANK += [(f"rerank grouped-{name}.json", REFUSED, DAMAGED) for name in BROKEN_GROUPS]
+RERANK += [
+    (f"rerank {words}", code, message)
+    for words, code, message in [
+        ("nowhere.json", REFUSED, "cannot read nowhere.json"),
+        ("folder", REFUSED, "cannot read folder"),
+        ("''", REFUSED, "cannot read"),
+        ("release.json", REFUSED, "not a noisy tally"),
+        ("grouped-release.json", REFUSED, "not a noisy tally"),
+        ("mine.json", REFUSED, "not a noisy tally"),
+        ("tally-of-tomorrow.json", REFUSED, "noisy-tally/2"),
+        ("numbers.json", REFUSED, "not a noisy tally"),
+        ("broken.json", REFUSED, "is not JSON"),
+        ("deep.json", REFUSED, "is not JSON"),
+        ("nul.json", REFUSED, "is not JSON"),
+        ("latin1.json", REFUSED, "is not JSON"),
+        ("digits.json", REFUSED, "is not JSON"),
+        ("empty.json", REFUSED, "is not JSON"),
+        ("rich.db", REFUSED, "is not JSON"),
+        ("votes.csv", REFUSED, "is not JSON"),
+        ("mine.png", REFUSED, "is not JSON"),
+        ("tally.json --top 0", REFUSED, "--top must be"),
+        ("tally.json --top -1", REFUSED, "--top must be"),
+        ("tally.json --top 4", REFUSED, "--top must be a whole number from 1 to the 3 items"),
+        ("tally.json --top 1.5", USAGE, INVALID),
+        ("tally.json --top ''", USAGE, INVALID),
+        (f"tally.json --top {'9' * 400}", REFUSED, "--top must be"),
+        ("tally.json --top all", USAGE, INVALID),
+        (f"tally.json --top {'9' * 5000}", USAGE, INVALID),
+        ("tally.json --method elo", REFUSED, "--method must be one of"),
+        ("tally.json --method ''", REFUSED, "--method"),
+        ("tally.json --gamma 1", REFUSED, "--gamma belongs to"),
+        ("tally.json --gamma ''", USAGE, "number or auto"),
+        ("tally.json --method bradley-terry --gamma -1", REFUSED, "--gamma -1"),
+        ("tally.json --method bradley-terry --gamma nan", REFUSED, "--gamma nan"),
+        ("tally.json --out tally.json", REFUSED, "would overwrite tally.json"),
+        ("tally.json --out r.txt", USAGE, "--out"),
+        ("tally.json --out no/r.json", REFUSED, "no folder"),
+        ("tally.json --out release.json", REFUSED, "--overwrite"),
+        ("tally.json --out grouped.json --overwrite", REFUSED, "not a release of ours"),
+        ("tally.json --format xml", USAGE, "is not one of"),
+        ("tally.json grouped.json", USAGE, "unexpected extra"),
+    ]
+]
+RERANK += [
+    (("rerank", f"{BYTE}.json"), REFUSED, r"cannot read \\udcff"),
+    (("rerank", "t" * 5000), REFUSED, "too long"),
+]
+
+OTHERS: list[Line] = [
+    ("check nowhere.csv", REFUSED, "there is no file"),
+    ("check votes.csv --unit votes", USAGE, "--unit must be comparison or person"),
+    ("check votes.csv --unit ''", USAGE, "--unit must be comparison or person"),
+    ("check plain.csv --unit person", REFUSED, "--person"),
+    ("check votes.csv --by land", REFUSED, "say both: --by"),
+    ("check votes.csv --groups ''", REFUSED, "--groups"),
+    ("check votes.csv --items ''", REFUSED, "--items"),
+    ("check header-only.csv", REFUSED, "has no votes"),
+    ("check picture.csv", REFUSED, "not text|not UTF-8"),
+    ("check itself.csv --items-from-votes --items x,y", REFUSED, "one of the two"),
+    ("check votes.csv --epsilon 1", USAGE, "No such option"),
+    ("fit nowhere.csv", REFUSED, "there is no file"),
+    ("fit votes.csv --ridge -1", USAGE, INVALID),
+    ("fit votes.csv --ridge nan", USAGE, INVALID),
+    ("fit votes.csv --ridge inf", REFUSED, "--ridge must be finite"),
+    ("fit votes.csv --ridge ''", USAGE, INVALID),
+    ("fit votes.csv --ridge much", USAGE, INVALID),
+    ("fit votes.csv --link probit", REFUSED, "probit"),
+    ("fit votes.csv --link ''", REFUSED, "unknown --link"),
+    ("fit always.csv", REFUSED, "--ridge"),
+    ("fit strangers.csv --items x,y", REFUSED, "declare every item with --items"),
+    ("fit header-only.csv", REFUSED, "has no votes"),
+    ("fit votes.csv --format xml", USAGE, "is not one of"),
+    ("fit tally.json", REFUSED, "one JSON object per line"),
+    ("demo --epsilon 0", REFUSED, "--epsilon must be"),
+    ("demo --epsilon nan", REFUSED, "--epsilon nan"),
+    ("demo --epsilon 1e308", REFUSED, "--epsilon 1e"),
+    ("demo --epsilon ''", USAGE, INVALID),
+    ("demo --format xml", USAGE, "is not one of"),
+]
+
+SIMULATE: list[Line] = [
+    (f"simulate {words}", code, message)
+    for words, code, message in [
+        ("", USAGE, "say how to compare"),
+        ("--items 5", USAGE, "say how to compare"),
+        ("--p 0.5", USAGE, "--items N"),
+        ("--items 5 --people 3", USAGE, "--per-person"),
+        ("--items 1 --p 0.5", USAGE, INVALID),
+        ("--items 5 --p 0.5 --people 3 --per-person 2", USAGE, "--people and --per-person, or --p"),
+        ("--items 5 --p 0.5 --people 3", USAGE, "--people and --per-person, or --p"),
+        ("--items 5 --p 2", USAGE, INVALID),
+        ("--items 5 --p -1", USAGE, INVALID),
+        ("--items 5 --p nan", USAGE, "--p"),
+        ("--items five --p 0.5", USAGE, INVALID),
+        ("--items '' --p 0.5", USAGE, INVALID),
+        ("--items 5 --p ''", USAGE, INVALID),
+        ("--items 5 --people 0 --per-person 2", USAGE, INVALID),
+        ("--items 5 --people 2 --per-person 0", USAGE, INVALID),
+        ("--items 5 --people 2.5 --per-person 1", USAGE, INVALID),
+        ("--items 5 --p 0.5 --seed -1", USAGE, INVALID),
+        ("--items 5 --p 0.5 --seed ''", USAGE, INVALID),
+        ("--items 99999999999999999999 --p 0.5 --out v.csv", REFUSED, "items"),
+        ("--items 5 --people 99999999999999999999 --per-person 99 --out v.csv", REFUSED, "votes"),
+        ("--items 5 --strengths strengths.csv --p 0.5", USAGE, "--items N, or --strengths"),
+        ("--strengths nowhere.csv --p 0.5", REFUSED, "nowhere.csv"),
+        ("--strengths '' --p 0.5", REFUSED, "strengths"),
+        ("--strengths folder --p 0.5", REFUSED, "cannot read strengths"),
+        ("--strengths strengths-nan.csv --p 0.5", REFUSED, "finite strengths"),
+        ("--strengths strengths-one.csv --p 0.5", REFUSED, "at least two items"),
+        ("--strengths strengths-words.csv --p 0.5", REFUSED, "strength .a number"),
+        ("--strengths strengths-columns.csv --p 0.5", REFUSED, "columns item and strength"),
+        ("--strengths strengths-twice.csv --p 0.5", REFUSED, "'x' is declared twice"),
+        ("--strengths strengths-nameless.csv --p 0.5", REFUSED, "empty name"),
+        ("--strengths strengths-long.csv --p 0.5", REFUSED, "cannot read strengths"),
+        ("--strengths strengths-short.csv --p 0.5", REFUSED, "cannot read strengths"),
+        ("--strengths strengths-huge.csv --p 0.5", REFUSED, "finite strengths, from -100 to 100"),
+        ("--strengths picture.csv --p 0.5", REFUSED, "cannot read strengths"),
+        ("--items 5 --p 0.5 --out v.txt", USAGE, "--out writes votes: name it .csv"),
+        ("--items 5 --p 0.5 --out ''", USAGE, "--out writes votes"),
+        ("--items 5 --p 0.5 --out votes.csv", REFUSED, "not replaced"),
+        ("--items 5 --p 0.5 --out folder.csv", REFUSED, "is a folder"),
+        ("--items 5 --p 0.5 --out no/v.csv", REFUSED, "no folder"),
+        ("--items 5 --p 0.5 --overwrite", USAGE, "No such option"),
+    ]
+]
+
+SURVEY = "plan --items 5 --people 20 --per-person 3 --repetitions 10"
+PLAN: list[Line] = [
+    (f"{SURVEY} {words}", code, message)
+    for words, code, message in [
+        ("--epsilon 0", REFUSED, "--epsilon must be"),
+        ("--epsilon -1", REFUSED, "--epsilon -1"),
+        ("--epsilon nan", REFUSED, "--epsilon nan"),
+        ("--epsilon 1,inf", REFUSED, "--epsilon inf"),
+        ("--epsilon 1e308", REFUSED, "--epsilon 1e"),
+        ("--epsilon ''", USAGE, "--epsilon must be numbers"),
+        ("--epsilon 1,", USAGE, "--epsilon must be numbers"),
+        ("--epsilon one", USAGE, "--epsilon must be numbers"),
+        ("--target ''", USAGE, "target"),
+        ("--target 'be good'", USAGE, "target"),
+        ("--target 'winner 2'", USAGE, "winner"),
+        ("--target 'winner nan'", USAGE, "target"),
+        ("--target 'top-9 error 0.1'", REFUSED, "top"),
+        ("--target 'winner 0.9' --epsilon 1", USAGE, "leave --epsilon out"),
+        ("--solve ''", USAGE, "--solve must be"),
+        ("--solve people", USAGE, "needs a --target"),
+        ("--solve people --target 'winner 0.9'", USAGE, "one --epsilon"),
+        ("--solve people --target 'winner 0.9' --epsilon 1", USAGE, "leave --people"),
+        ("--top-k 0", USAGE, INVALID),
+        ("--top-k 5", REFUSED, "--top-k must be from 1 to 4"),
+        ("--top-k ''", USAGE, INVALID),
+        ("--spread ''", REFUSED, "--spread must be"),
+        ("--spread wide", REFUSED, "--spread must be"),
+        ("--spread nan", REFUSED, "--spread must be"),
+        ("--spread -1", REFUSED, "--spread must be"),
+        ("--spread 1e308", REFUSED, "--spread must be"),
+        ("--unit ''", REFUSED, "--unit must be one of"),
+        ("--unit votes", REFUSED, "--unit must be one of"),
+        ("--votes 10", USAGE, "--votes is for --unit comparison"),
+        ("--unit comparison --votes 10", REFUSED, "--votes is for --unit comparison, instead of"),
+        ("--unit comparison --max-per-person 2", REFUSED, "no use for --max-per-person"),
+        ("--max-per-person 0", USAGE, INVALID),
+        ("--max-per-person 1.5", USAGE, INVALID),
+        ("--neighbours ''", REFUSED, "--neighbours"),
+        ("--design ''", REFUSED, "--design"),
+        ("--design public", REFUSED, "--neighbours outcome"),
+        ("--delta 1", REFUSED, "--delta"),
+        ("--delta ''", USAGE, INVALID),
+        ("--clip 2", REFUSED, "--delta"),
+        ("--clip ''", USAGE, INVALID),
+        ("--mechanism ''", REFUSED, "--mechanism"),
+        ("--mechanism gaussian", REFUSED, "--delta"),
+        ("--mechanism perturbed-mle", REFUSED, "perturbed-mle"),
+        ("--mechanism zonotope", REFUSED, "--one-per-pair"),
+        ("--method ''", REFUSED, "--method"),
+        ("--seed -1", USAGE, INVALID),
+        ("--seed ''", USAGE, INVALID),
+        ("--repetitions 9", USAGE, INVALID),
+        ("--repetitions ''", USAGE, INVALID),
+        ("--plot p.jpg", USAGE, "--plot writes a picture"),
+        ("--plot ''", USAGE, "--plot writes a picture"),
+        ("--plot no/p.png", REFUSED, "no folder"),
+        ("--plot folder.png", REFUSED, "is a folder"),
+        ("--plot mine.png", REFUSED, "not a picture of ours"),
+        ("--plot mine.png --overwrite", REFUSED, "not a picture"),
+        ("--format xml", USAGE, "is not one of"),
+        ("--format ''", USAGE, "is not one of"),
+        ("votes.csv", USAGE, "extra"),
+        ("--one-per-pair --per-person 11", REFUSED, "pairs"),
+    ]
+]
+PLAN += [
+    ("plan --items 1 --people 20 --per-person 3", USAGE, INVALID),
+    ("plan --items 5 --per-person 3", USAGE, "say how large the survey is"),
+    ("plan --items 5 --people 20", USAGE, "--per-person 15"),
+    ("plan --items 5 --people 0 --per-person 3", USAGE, INVALID),
+    ("plan --items 5 --people 20 --per-person 0", REFUSED, "--per-person must be"),
+    ("plan --items 5 --people 20 --per-person -1", REFUSED, "--per-person must be"),
+    ("plan --items '' --people 20 --per-person 3", USAGE, INVALID),
+    ("plan --items 5 --people '' --per-person 3", USAGE, INVALID),
+    ("plan --items 5 --people 20 --per-person ''", USAGE, INVALID),
+    ("plan --items 5 --votes '' --unit comparison", USAGE, INVALID),
+    ("plan --items 5 --votes 0 --unit comparison", USAGE, INVALID),
+    ("plan --items 99999999999999999999 --people 20 --per-person 3", REFUSED, "items"),
+    ("plan --items 5 --people 99999999999999999999 --per-person 3", REFUSED, "people|votes"),
+    ("plan --items 5 --people 20 --per-person 99999999999999999999", REFUSED, "."),
+    ("plan --items 5 --people 20 --per-person 3 --repetitions 99999999999999999999", REFUSED, "repetitions"),
+]
+
+AUDIT: list[Line] = [
+    (f"audit --quick --workers 1 {words}", code, message)
+    for words, code, message in [
+        ("--mechanism magic", REFUSED, "--mechanism must be one of"),
+        ("--mechanism ''", REFUSED, "--mechanism"),
+        ("--unit votes", REFUSED, "--unit must be one of"),
+        ("--unit ''", REFUSED, "--unit"),
+        ("--neighbours next", REFUSED, "--neighbours must be one of"),
+        ("--neighbours ''", REFUSED, "--neighbours"),
+        ("--epsilon 0", REFUSED, "--epsilon must lie between"),
+        ("--epsilon nan", REFUSED, "--epsilon"),
+        ("--epsilon 1e308", REFUSED, "--epsilon"),
+        ("--epsilon -1", REFUSED, "--epsilon"),
+        ("--epsilon ''", USAGE, INVALID),
+        ("--epsilon all", USAGE, INVALID),
+        ("--mechanism zonotope --unit comparison", REFUSED, "leave out one of --mechanism"),
+        ("--plot p.txt", USAGE, "--plot"),
+        ("--plot ''", USAGE, "--plot"),
+        ("--plot no/p.png", REFUSED, "no folder"),
+        ("--plot mine.png", REFUSED, "not a picture of ours"),
+        ("--format csv", USAGE, "is not one of"),
+        ("--workers 0", USAGE, INVALID),
+        ("--workers ''", USAGE, INVALID),
+        ("--risk 0.1", USAGE, "No such option"),
+    ]
+]
+
+PAPER: list[Line] = [
+    (f"paper {words}", code, message)
+    for words, code, message in [
+        ("--figure 9", USAGE, "is not one of"),
+        ("--figure ''", USAGE, "is not one of"),
+        ("--figure 1,", USAGE, "not one"),
+        ("--repetitions 0", USAGE, INVALID),
+        ("--repetitions ''", USAGE, INVALID),
+        ("--seed -1", USAGE, INVALID),
+        ("--seed ''", USAGE, INVALID),
+        ("--workers 0", USAGE, INVALID),
+        ("--workers many", USAGE, INVALID),
+        ("--quick --figure 1 --out votes.csv", REFUSED, "votes.csv"),
+        ("--quick --figure 1 --out items.txt/results", REFUSED, "items.txt"),
+        ("--quick --figure 1 --out odd-results", REFUSED, "not a table of means of ours"),
+        ("--quick --figure 1 --out ''", USAGE, "--out"),
+        ("check --reference nowhere.csv --out results", REFUSED, "published figures"),
+        ("check --reference folder --out results", REFUSED, "published figures"),
+        ("check --reference '' --out results", REFUSED, "published figures"),
+        ("check --reference latin1.csv --out results", REFUSED, "published figures"),
+        ("check --reference picture.csv --out results", REFUSED, "published figures"),
+        ("check --reference nul.csv --out results", REFUSED, "published figures"),
+        ("check --reference huge-header.csv --out results", REFUSED, "published figures"),
+        ("check --reference reference-words.csv --out results", REFUSED, "published figures"),
+        ("check --reference votes.csv --out results", REFUSED, "published figures"),
+        ("check --reference reference.csv --out results", REFUSED, "no point in common"),
+        ("check --reference reference.csv --out nowhere", REFUSED, "no results in nowhere"),
+        ("check --reference reference.csv --out ''", REFUSED, "no results"),
+        ("check --reference reference.csv --out votes.csv", REFUSED, "no results"),
+        ("check --reference reference.csv --out odd-results", REFUSED, "not a table of means"),
+        ("check --reference reference.csv --out latin1-results", REFUSED, "not a table of means"),
+        ("check --reference reference.csv --strict=yes", USAGE, "does not take a value"),
+    ]
+]
+
+READ_ONLY: list[Line] = [
+    (f"{RANK} --ledger read-only.db", REFUSED, "cannot be written"),
+    (f"{RANK} --ledger unreadable.db", USAGE, "is not readable"),
+    (f"{RANK} --out folder/r.json", REFUSED, "nothing can be written in folder"),
+    (f"rank unreadable.csv --items x,y,z {PROMISE}", USAGE, "is not readable"),
+    (f"rank votes.csv --items unreadable.csv {PROMISE}", REFUSED, "unreadable.csv cannot be read"),
+    ("rerank unreadable.json", USAGE, "is not readable"),
+    ("ledger show unreadable.db", USAGE, "is not readable"),
+    ("ledger new folder/b.db --epsilon 1 --data v --unit person", REFUSED, "cannot be"),
+    ("simulate --items 5 --p 0.5 --out folder/v.csv", REFUSED, "nothing can be written in folder"),
+]
+"""for those who are not root, to whom everything is open"""
+
+LINES = [
+    *GENERAL,
+    *NUMBERS,
+    *WORDS,
+    *CONTRADICTIONS,
+    *VOTES,
+    *LISTS,
+    *OUTPUTS,
+    *LEDGERS,
+    *RERANK,
+    *OTHERS,
+    *SIMULATE,
+    *PLAN,
+    *AUDIT,
+    *PAPER,
+]
+CALLS = [(_words(words), code, message) for words, code, message in LINES]
+NOT_ROOT = [(_words(words), code, message) for words, code, message in READ_ONLY]

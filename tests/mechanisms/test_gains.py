@@ -1,0 +1,82 @@
+"""What the sharper mechanisms gain: less noise for the same promise, on real surveys and simulated arenas."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+import quietrank as qr
+from quietrank import noise
+from quietrank.crossing import add_noise, exact_values
+from quietrank.demo import demo_votes
+from quietrank.estimate.methods import estimate
+from quietrank.mechanisms.additive import MechanismName, calibrate, for_items
+from quietrank.mechanisms.choose import choose
+from quietrank.simulation import item_names, people_votes
+from quietrank.statistics.method import Method
+from quietrank.statistics.sensitivity import Statistic
+from quietrank.votes.tally import tally_votes
+
+IMMIGRATION = Path(__file__).parents[3] / "shared" / "data" / "immigration.csv"
+
+
+def _survey(name: str) -> qr.Votes:
+    if name == "cems":
+        return demo_votes()
+    if not IMMIGRATION.exists():
+        pytest.skip("the immigration survey is not bundled, and shared/data is not here")
+    with IMMIGRATION.open(encoding="utf-8") as stream:
+        items = sorted({row[column] for row in csv.DictReader(stream) for column in ("item_a", "item_b")})
+    return qr.read_votes(IMMIGRATION, items=items)
+
+
+def _ranks(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.argsort(np.argsort(-values, kind="stable"))
+
+
+def _rank_difference(exact: NDArray[np.int64], drawn: noise.Noise, releases: int) -> float:
+    truth = _ranks(exact)
+    return float(np.mean([np.abs(_ranks(drawn.add(exact)) - truth).mean() for _ in range(releases)]))
+
+
+@pytest.mark.parametrize("name", ["cems", "immigration"])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+@pytest.mark.parametrize(("releases", "most"), [(600, 0.85), pytest.param(12_000, 0.7, marks=pytest.mark.slow)])
+def test_the_zonotope_keeps_more_of_the_ranking(name: str, epsilon: float, releases: int, most: float) -> None:
+    """Mean absolute rank difference, against Laplace noise of scale 2L/ε on the net wins; about 0.52 to 0.65."""
+    votes = _survey(name)
+    privacy = for_items(qr.Privacy(epsilon, "person", one_per_pair=True, design="uniform"), votes.items)
+    zonotope = calibrate(votes.items, privacy, Statistic.NET_WINS, MechanismName.ZONOTOPE)
+    exact = exact_values(tally_votes(votes, privacy), zonotope)
+    laplace = noise.LaplaceNoise(2 * privacy.limit / epsilon / float(zonotope.step))
+    ours, theirs = (_rank_difference(exact, drawn, releases) for drawn in (zonotope.noise, laplace))
+    assert ours <= most * theirs
+
+
+@pytest.mark.parametrize("design", ["private", "uniform"])
+def test_gaussian_noise_halves_the_error_of_an_arena(design: str) -> None:
+    """Sixty items, 500 people with 100 votes each, ε = 1, δ = 1e-6: `auto` takes it, at half the score error.
+
+    Seen over three surveys: 0.41 and 0.45 of Laplace's error for strengths of typical spread, 0.46 and 0.48 for the
+    published ones. The mean of 40 releases has a standard error of under 2 %.
+    """
+    rng = np.random.default_rng(4)
+    theta = rng.normal(0, 0.6, 60)
+    theta -= theta.mean()
+    (batch,) = people_votes(theta, 500, 100, rng)
+    names = np.array(item_names(60))
+    table = pa.table({"person": batch.person, "winner": names[batch.winner], "loser": names[batch.loser]})
+    votes = qr.read_votes(table, items=names.tolist())
+    privacy = qr.Privacy(1.0, "person", delta=1e-6, max_per_person=100, design=design)
+    errors = {}
+    for asked in (MechanismName.AUTO, MechanismName.LAPLACE):
+        chosen = choose(votes.items, privacy, Method.BRADLEY_TERRY, asked).noise
+        tally = tally_votes(votes, chosen.privacy, chosen.clip)
+        fits = (estimate(add_noise(tally, chosen), Method.BRADLEY_TERRY).scores for _ in range(40))
+        errors[chosen.mechanism] = np.mean([np.linalg.norm(scores - theta) for scores in fits])
+    assert errors[MechanismName.GAUSSIAN] < 0.5 * errors[MechanismName.LAPLACE]

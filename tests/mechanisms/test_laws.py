@@ -1,0 +1,76 @@
+"""Laws: what is said of the noise is what is drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from quietrank.mechanisms.additive import MechanismName, calibrate, for_items
+from quietrank.mechanisms.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
+from quietrank.promise.graph import complete
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Privacy
+from quietrank.statistics.sensitivity import Statistic
+
+ITEMS = Items(("a", "b", "c", "d"))
+MECHANISMS = [MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN]
+CASES = [
+    (mechanism, statistic, design)
+    for mechanism in MECHANISMS
+    for statistic in Statistic
+    for design in ("private", "uniform")
+    if statistic
+    is not (Statistic.NET_WINS_AND_TOTAL if mechanism is MechanismName.GAUSSIAN else Statistic.NET_WINS_AND_EXPOSURES)
+    if not (mechanism is MechanismName.ZONOTOPE and statistic is Statistic.WINS)
+]
+
+
+@pytest.mark.parametrize(("mechanism", "statistic", "design"), CASES)
+def test_the_law_is_that_of_the_draws(mechanism: MechanismName, statistic: Statistic, design: str) -> None:
+    """Every entry of the noise that releases draw has the standard deviation of the law's samples, and its total."""
+    privacy = for_items(Privacy(1.0, "person", delta=1e-6, one_per_pair=True, design=design), ITEMS)
+    calibrated = calibrate(ITEMS, privacy, statistic, mechanism)
+    sizes = {Statistic.WINS_AND_LOSSES: 8, Statistic.NET_WINS_AND_EXPOSURES: 8, Statistic.NET_WINS_AND_TOTAL: 5}
+    size = sizes.get(statistic, 4)
+    zeros = np.zeros(size, dtype=np.int64)
+    drawn = np.array([calibrated.noise.add(zeros) for _ in range(4000)]) * float(calibrated.step)
+    drawn[:, 4:] /= float(calibrated.share)
+    sampled = calibrated.law.sample(np.random.default_rng(1), 6000)
+    assert sampled.shape == (6000, size)
+    for column in range(size):
+        ratio = np.sqrt((drawn[:, column] ** 2).mean() / (sampled[:, column] ** 2).mean())
+        assert ratio == pytest.approx(1, abs=0.17)  # six standard errors of heavy-tailed squares
+    assert np.sqrt((drawn[:, :4] ** 2).mean()) == pytest.approx(calibrated.law.spread.value, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        LaplaceLaw(Statistic.WINS_AND_LOSSES, 5, 2.0, sum_zero=False),
+        LaplaceLaw(Statistic.WINS_AND_LOSSES, 5, 2.0, sum_zero=True),
+        LaplaceLaw(Statistic.NET_WINS, 6, 2.0, sum_zero=True),
+        GaussianLaw(Statistic.WINS_AND_LOSSES, 5, 3.0),
+        GaussianLaw(Statistic.NET_WINS, 5, 3.0),
+        GaussianLaw(Statistic.NET_WINS_AND_EXPOSURES, 5, 3.0, 0.125),
+        ZonotopeLaw(Statistic.NET_WINS, complete(5), 0.5),
+    ],
+)
+def test_the_spread_is_that_of_the_samples(law: Law) -> None:
+    """Net wins and exposures computed from samples have the standard deviations of the formulas."""
+    noise = law.sample(np.random.default_rng(3), 10_000 if isinstance(law, ZonotopeLaw) else 60_000)
+    n = noise.shape[1] // 2
+    joint = law.statistic is Statistic.WINS_AND_LOSSES
+    if law.statistic is Statistic.NET_WINS_AND_EXPOSURES:
+        assert noise[:, n:].std() == pytest.approx(law.spread.exposure, rel=0.03)
+        noise = noise[:, :n]
+    net_wins = (noise[:, :n] - noise[:, n:]) / 2 if joint else noise
+    assert net_wins.std() == pytest.approx(law.spread.net_wins, rel=0.03)
+    if joint:
+        assert (noise[:, :n] + noise[:, n:]).std() == pytest.approx(law.spread.exposure, rel=0.03)
+
+
+@pytest.mark.parametrize(("n", "gain"), [(4, 0.16), (6, 0.11), (10, 0.07), (24, 0.03)])
+def test_sum_zero_noise_gains_what_is_said(n: int, gain: float) -> None:
+    """Standard deviation against centred independent noise of the same scale."""
+    spread = LaplaceLaw(Statistic.NET_WINS, n, 1.0, sum_zero=True).spread.net_wins
+    assert 1 - spread / np.sqrt(2 * (1 - 1 / n)) == pytest.approx(gain, abs=0.006)

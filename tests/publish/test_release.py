@@ -1,0 +1,175 @@
+"""Release: both ways through JSON, ties broken without the data, and nothing in it that was not paid for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import quietrank as qr
+from quietrank import noise
+from quietrank.errors import ReleaseError
+from quietrank.promise.privacy import Design, Privacy
+from quietrank.publish.release import Release, order
+from quietrank.statistics.method import Method
+from tests.helpers import PRIVACIES, Vote, from_arrow, privacy_id
+
+VOTES: list[Vote] = [("p1", "A1", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "A1", "Ω", "b")]
+METHODS = ["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
+
+
+@pytest.fixture(params=PRIVACIES, ids=privacy_id)
+def privacy(request: pytest.FixtureRequest) -> qr.Privacy:
+    found: qr.Privacy = request.param
+    return found
+
+
+@pytest.mark.parametrize("method", ["auto", "bradley-terry"])
+def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy, method: str) -> None:
+    """What is written is what is read, for every promise."""
+    release = qr.rank(from_arrow(VOTES), privacy, method=method)
+    text = release.to_json(tmp_path / "release.json")
+    assert qr.Release.from_json(tmp_path / "release.json") == release
+    assert json.loads(text)["privacy"]["statement"] == privacy.statement
+
+
+def _replace_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise of every kind that leaves nothing of the values."""
+    for kind in (noise.LaplaceNoise, noise.KNormNoise, noise.GaussianNoise):
+        monkeypatch.setattr(kind, "add", lambda self, values: np.arange(len(values)) * 1000)
+
+
+BOUNDED_OTHERWISE = [
+    qr.Privacy(1.0, "person", delta=delta, neighbours=neighbours, design=design, one_per_pair=not clip, clip=clip)
+    for delta, clip in ((0.0, None), (1e-6, 3.0))
+    for neighbours, design in (("replace", "private"), ("replace", "uniform"), ("add-remove", "private"))
+]
+"""promises that the zonotope and the Gaussian mechanism keep"""
+SECRET_DESIGNS = [*(p for p in PRIVACIES if p.design is not Design.PUBLIC), *BOUNDED_OTHERWISE]
+
+
+@pytest.mark.parametrize("privacy", SECRET_DESIGNS, ids=privacy_id)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_release_is_a_function_of_the_noisy_values(
+    monkeypatch: pytest.MonkeyPatch, privacy: qr.Privacy, method: str
+) -> None:
+    """Two files with nothing in common that draw the same noisy values release the same.
+
+    Here the noise replaces the values outright: whatever still differs would have been published unpaid. Only where
+    the number of votes is public do both files have as many.
+    """
+    _replace_values(monkeypatch)
+    other: list[Vote] = [("p9", "Ω", "b c", "b"), ("p8", "b c", "A1", "b"), ("p8", "b c", "A1", "a")]
+    if not privacy.votes_are_public:
+        other += [("p7", "A1", "ç", "tie"), ("p6", "A1", "ç", "a"), ("p5", "A1", "ç", "a"), ("p5", "Ω", "ç", "b")]
+    first, second = (qr.rank(from_arrow(votes), privacy, method=method) for votes in (VOTES, other))
+    assert first.to_dict() == second.to_dict()
+
+
+def test_a_public_design_publishes_the_design_and_no_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turning answers round, the noise replacing the values, changes nothing."""
+    _replace_values(monkeypatch)
+    privacy = qr.Privacy(1, "comparison", neighbours="outcome", design="public")
+    turned = [(person, a, b, "b") for person, a, b, _ in VOTES]
+    for method in METHODS:
+        first, second = (qr.rank(from_arrow(votes), privacy, method=method) for votes in (VOTES, turned))
+        assert first.to_dict() == second.to_dict()
+
+
+def test_skipping_is_recorded_whether_or_not_a_row_was_skipped() -> None:
+    """The release says that the flag was given, not what it did."""
+    privacy = qr.Privacy(1, "comparison")
+    notes = [
+        qr.rank(from_arrow(votes, skip_invalid=True), privacy).assumptions
+        for votes in (VOTES, [*VOTES, ("p1", "A1", "A1", "a")])
+    ]
+    assert notes[0] == notes[1]
+    assert any("skipped" in note for note in notes[0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ranks_follow_the_scores(privacy: qr.Privacy, method: str) -> None:
+    """Every item once, from the highest score to the lowest."""
+    release = qr.rank(from_arrow(VOTES), privacy, method=method)
+    assert [row.rank for row in release.ranking] == [1, 2, 3, 4]
+    scores = [row.score for row in release.ranking]
+    assert scores == sorted(scores, reverse=True)
+    assert sorted(row.item for row in release.ranking) == sorted(["A1", "b c", "ç", "Ω"])
+
+
+@given(st.lists(st.text(min_size=1), min_size=2, max_size=8, unique=True), st.data())
+def test_ties_are_broken_by_neither_data_nor_input_order(names: list[str], data: st.DataObject) -> None:
+    """Equal scores rank the same names the same way, however the items were ordered."""
+    shuffled = data.draw(st.permutations(names))
+    level = np.zeros(len(names))
+    assert [names[k] for k in order(level, tuple(names))] == [shuffled[k] for k in order(level, tuple(shuffled))]
+
+
+def test_ties_favour_no_part_of_the_alphabet() -> None:
+    """Level items do not come out sorted by name."""
+    names = tuple(f"item {k:02d}" for k in range(50))
+    places = order(np.zeros(50), names)
+    assert abs(np.corrcoef(places, range(50))[0, 1]) < 0.5
+
+
+def test_the_auto_method_follows_the_design() -> None:
+    """Net wins for uniform designs and equal public exposures, the win rate otherwise."""
+    cycle: list[Vote] = [("p", "A1", "ç", "a"), ("p", "ç", "Ω", "a"), ("p", "Ω", "b c", "b"), ("p", "b c", "A1", "b")]
+    public = {"neighbours": "outcome", "design": "public"}
+    cases = [({"design": "uniform"}, VOTES), (public, cycle), (public, VOTES), ({}, VOTES)]
+    chosen = [qr.rank(from_arrow(votes), qr.Privacy(1, "comparison", **extra)).method for extra, votes in cases]  # type: ignore[arg-type]
+    assert chosen == [Method.NET_WINS, Method.NET_WINS, Method.WIN_RATE, Method.WIN_RATE]
+
+
+def test_the_table_and_csv_leave_out_what_is_unknown() -> None:
+    """Columns that were not released are absent, not empty."""
+    release = qr.rank(from_arrow(VOTES), qr.Privacy(1, "comparison"), method="wins")
+    assert release.table().column_names == ["rank", "item", "score"]
+    assert release.to_csv().splitlines()[0] == "rank,item,score"
+    assert release.privacy.statement in " ".join(str(release).split())
+
+
+def test_a_release_cannot_be_changed() -> None:
+    """Frozen all the way down."""
+    release = qr.rank(from_arrow(VOTES), qr.Privacy(1, "comparison"))
+    for target, name in ((release, "method"), (release.ranking[0], "rank"), (release.privacy, "epsilon")):
+        with pytest.raises(AttributeError):
+            setattr(target, name, 7)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "quietrank/release/1"}', '{"format": "other"}'])
+def test_what_is_no_release_is_refused(tmp_path: Path, text: str) -> None:
+    """Damaged or foreign files say so."""
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(ReleaseError):
+        Release.from_json(tmp_path / "r.json")
+
+
+def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
+    """Whole or not at all."""
+    release = qr.rank(from_arrow(VOTES), qr.Privacy(1, "comparison"))
+    with pytest.raises(ReleaseError):
+        release.to_json(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_released_arrays_are_read_only() -> None:
+    """Nobody changes by accident what was paid for: of noisy tallies, public designs and perturbed scores."""
+    public = Privacy(1, "person", neighbours="outcome", design="public", max_per_person=3)
+    tally = qr.noisy_tally(from_arrow([("p1", "A1", "ç", "a")]), public)
+    assert tally.public_pairs is not None
+    arrays = [
+        tally.values,
+        tally.public_exposure,
+        tally.public_pairs.i,
+        tally.public_pairs.j,
+        tally.public_pairs.counts,
+    ]
+    for array in arrays:
+        assert array is not None
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
