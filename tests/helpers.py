@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from quietrank import noise
-from quietrank.crossing import add_noise
 from quietrank.estimate.noisy import NoisyTally
-from quietrank.mechanisms.additive import MechanismName, calibrate
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.noise import knorm, lattice
 from quietrank.promise.graph import Graph
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
-from quietrank.statistics.sensitivity import Bounded, Statistic, vote_weight
+from quietrank.promise.promise import Bounded
+from quietrank.statistics.statistic import Statistic
 from quietrank.votes.read import Votes, read_votes
-from quietrank.votes.tally import Tally
+from quietrank.votes.tallies import Tally
+from tests.steps import add_noise, calibrate, vote_weight
 
 ITEMS = ("A1", "b c", "ç", "Ω")
 COLUMNS = ("person", "item_a", "item_b", "outcome")
@@ -92,15 +93,15 @@ def make_tally(wins: Sequence[int], losses: Sequence[int], privacy: Privacy) -> 
 
 def add_laplace_noise(tally: Tally, privacy: Privacy, statistic: Statistic, **options: Any) -> NoisyTally:
     """The crossing with Laplace noise, calibrated for this tally's items."""
-    return add_noise(tally, calibrate(tally.items, privacy, statistic, MechanismName.LAPLACE), **options)
+    return add_noise(tally, calibrate(tally.items, privacy, statistic, LAPLACE), **options)
 
 
 def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Switch off every kind of noise."""
-    monkeypatch.setattr(noise.lattice, "add_laplace", lambda values, scale: values)
-    monkeypatch.setattr(noise.LaplaceNoise, "add", lambda self, values: values)
-    monkeypatch.setattr(noise.KNormNoise, "add", lambda self, values: values)
-    monkeypatch.setattr(noise.GaussianNoise, "add", lambda self, values: values)
+    monkeypatch.setattr(lattice, "add_laplace", lambda values, scale: values)
+    monkeypatch.setattr(lattice.LaplaceNoise, "add_to", lambda self, values: values)
+    monkeypatch.setattr(knorm.KNormNoise, "add_to", lambda self, values: values)
+    monkeypatch.setattr(lattice.GaussianNoise, "add_to", lambda self, values: values)
 
 
 def zonotope_gauge(graph: Graph, x: Sequence[float]) -> float:

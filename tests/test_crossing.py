@@ -7,22 +7,28 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from quietrank import noise
-from quietrank.crossing import add_noise, exact_values
+from quietrank.arrays import Integers
+from quietrank.crossing import exact_values
 from quietrank.errors import PrivacyError
 from quietrank.estimate.noisy import NoisyTally
-from quietrank.mechanisms.additive import MechanismName, calibrate
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.zonotope import ZONOTOPE
+from quietrank.noise import knorm, lattice
 from quietrank.promise.accounting import Charge
 from quietrank.promise.items import with_pairs
 from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.promise import Bounded
 from quietrank.statistics.method import Method, statistic_for
-from quietrank.statistics.sensitivity import Bounded, Statistic, half_vote
+from quietrank.statistics.net_wins import NET_WINS
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from tests.helpers import PRIVACIES, add_laplace_noise, make_tally, privacy_id, silence
+from tests.steps import add_noise, calibrate, half_vote
 
 ITEMS, DRAWS = 60, 70
-ADDITIVE = (MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN)
+ADDITIVE = (LAPLACE, ZONOTOPE, GAUSSIAN)
 
 # The L1 sensitivities of the design page, in votes per unit of L, written out independently of the code.
 EXPECTED = {
@@ -47,7 +53,7 @@ def _deviations(privacy: Privacy, statistic: Statistic) -> np.ndarray[tuple[int]
     """Released values minus the true ones, in votes, over many draws."""
     wins = [10 + k for k in range(ITEMS)]
     tally = make_tally(wins, wins[::-1], privacy)
-    calibrated = calibrate(tally.items, privacy, statistic, MechanismName.LAPLACE)
+    calibrated = calibrate(tally.items, privacy, statistic, LAPLACE)
     exact = exact_values(tally, calibrated)
     draws = []
     for _ in range(DRAWS):
@@ -83,17 +89,17 @@ def test_the_released_noise_has_the_derived_scale(which: str, statistic: Statist
 def test_a_planted_wrong_scale_is_noticed(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     """The test above can fail: noise 25 % off is told from the right one."""
     privacy = BY_ID["person-replace-private"]
-    draw = noise.add_laplace
-    monkeypatch.setattr(noise.lattice, "add_laplace", lambda values, scale: draw(values, scale * factor))
-    assert not _has_scale(_deviations(privacy, Statistic.WINS_AND_LOSSES), 12.0, 2**-21)
+    draw = lattice.add_laplace
+    monkeypatch.setattr(lattice, "add_laplace", lambda values, scale: draw(values, scale * factor))
+    assert not _has_scale(_deviations(privacy, WINS_AND_LOSSES), 12.0, 2**-21)
 
 
 def test_too_little_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """If calibration ever returned half the scale, the mechanism's own privacy map would stop the release."""
-    scale = noise.laplace_scale
+    scale = lattice.laplace_scale
     monkeypatch.setattr(noise, "laplace_scale", lambda sensitivity, epsilon: scale(sensitivity, epsilon) / 2)
     with pytest.raises(PrivacyError, match="nothing was released"):
-        add_laplace_noise(make_tally([1, 2], [2, 1], PRIVACIES[0]), PRIVACIES[0], Statistic.NET_WINS)
+        add_laplace_noise(make_tally([1, 2], [2, 1], PRIVACIES[0]), PRIVACIES[0], NET_WINS)
 
 
 class Recorder:
@@ -118,14 +124,14 @@ def test_the_ledger_is_debited_before_noise_is_drawn(
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=1, one_per_pair=True)
     events: list[str] = []
 
-    def drawn(_: object, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def drawn(_: object, values: Integers) -> Integers:
         events.append("draw")
         return values
 
-    for kind in (noise.LaplaceNoise, noise.KNormNoise, noise.GaussianNoise):
+    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, lattice.GaussianNoise):
         monkeypatch.setattr(kind, "add", drawn)
     tally = make_tally([1, 2], [2, 1], privacy)
-    calibrated = calibrate(tally.items, privacy, Statistic.NET_WINS, mechanism)
+    calibrated = calibrate(tally.items, privacy, NET_WINS, mechanism)
     tally = replace(tally, bounded=Bounded.by(calibrated.privacy, calibrated.clip))
     if refuse:
         with pytest.raises(PrivacyError, match="spent"):
@@ -170,7 +176,7 @@ def test_only_free_totals_are_exact(privacy: Privacy) -> None:
     tally = make_tally([500, 100, 0], [100, 200, 300], privacy)
     totals = {add_laplace_noise(tally, privacy, statistic_for(Method.WIN_RATE, privacy)).total for _ in range(40)}
     assert (totals == {600.0}) == privacy.votes_are_public
-    assert add_laplace_noise(tally, privacy, Statistic.WINS).total == (600.0 if privacy.votes_are_public else None)
+    assert add_laplace_noise(tally, privacy, WINS).total == (600.0 if privacy.votes_are_public else None)
 
 
 @pytest.mark.parametrize("mechanism", ADDITIVE)
@@ -178,7 +184,7 @@ def test_votes_bounded_in_another_way_are_refused(mechanism: MechanismName) -> N
     """Noise for L = 1 on votes bounded at 50, or for clipped votes on votes that were not: nothing is drawn."""
     promised = Privacy(1.0, "person", delta=1e-6, max_per_person=1, one_per_pair=True)
     tally = make_tally([1, 2, 3], [2, 1, 3], promised.changed(max_per_person=50))
-    calibrated = calibrate(tally.items, promised, Statistic.NET_WINS, mechanism)
+    calibrated = calibrate(tally.items, promised, NET_WINS, mechanism)
     events: list[str] = []
     with pytest.raises(AssertionError, match="not bounded"):
         add_noise(tally, calibrated, ledger=Recorder(events))
@@ -191,4 +197,4 @@ def test_a_zonotope_of_other_pairs_is_refused() -> None:
     few = with_pairs(tally.items, [("item 0", "item 1"), ("item 2", "item 3")])
     promise = Privacy(1.0, "person", one_per_pair=True, max_per_person=1)
     with pytest.raises(PrivacyError, match="nothing was released"):
-        add_noise(tally, calibrate(few, promise, Statistic.NET_WINS, MechanismName.ZONOTOPE))
+        add_noise(tally, calibrate(few, promise, NET_WINS, ZONOTOPE))

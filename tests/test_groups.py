@@ -18,35 +18,44 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import quietrank as qr
-from quietrank import noise
-from quietrank.crossing import add_noise_to_groups, exact_values
+from quietrank.arrays import Floats, Integers
+from quietrank.crossing import exact_values, require_kept
 from quietrank.errors import PrivacyError, QuietrankError, ReleaseError, VotesError
 from quietrank.maths.links import LOGISTIC
-from quietrank.mechanisms.additive import Calibrated, MechanismName, calibrate, for_items, require_kept
-from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, privacy_loss
-from quietrank.mechanisms.perturbed_mle.mechanism import make_plan, perturbed_mle_of_groups
+from quietrank.mechanisms.perturbed_mle.mechanism import make_plan
+from quietrank.mechanisms.zonotope import ZONOTOPE
+from quietrank.noise import knorm, lattice
 from quietrank.promise.accounting import Charge, delta_of
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
+from quietrank.promise.promise import Bounded, Clip
 from quietrank.statistics.method import Method, statistic_for
-from quietrank.statistics.sensitivity import (
-    EXPOSURE_SHARE,
-    Bounded,
-    Clip,
-    Statistic,
-    gauge,
-    half_vote,
-    sensitivity,
-    squared_l2,
-)
+from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.snapshot import FLAWS
-from quietrank.votes.tally import Tally, tally_groups, tally_pairs_of_groups, tally_votes
+from quietrank.votes.tallies import Tally
 from tests.helpers import COLUMNS, ITEMS, PRIVACIES, privacy_id, write_csv
+from tests.steps import (
+    add_noise_to_groups,
+    calibrate,
+    choose,
+    for_items,
+    gauge,
+    half_vote,
+    perturbed_mle_of_groups,
+    sensitivity,
+    squared_l2,
+    tally_groups,
+    tally_pairs_of_groups,
+    tally_votes,
+)
 
 GROUPS = ("DE", "fr", "Österreich")
 Row = tuple[str, str, str, str, str | None]
@@ -134,7 +143,7 @@ BOUNDED = {
     "each vote": (EACH_VOTE, None),
     "each person": (EACH_PERSON, None),
     "one answer per pair": (ONE_PER_PAIR, None),
-    "clipped": (CLIPPED, Clip.of(CLIPPED, Statistic.NET_WINS, 1.5)),
+    "clipped": (CLIPPED, Clip.of(CLIPPED, NET_WINS, 1.5)),
 }
 
 
@@ -245,7 +254,6 @@ def test_only_the_whole_file_may_be_refused_as_empty() -> None:
 N = 3
 PAIRS = tuple(itertools.combinations(range(N), 2))
 THREE = Items(("x", "y", "z"))
-Vectors = NDArray[np.float64]
 
 SEARCHED = [
     *((privacy, mechanism) for privacy in PRIVACIES for mechanism in ("laplace",)),
@@ -267,11 +275,11 @@ SEARCHED = [
 
 def _statistics(privacy: Privacy, mechanism: str) -> list[Statistic]:
     public = privacy.design is Design.PUBLIC
-    wanted = [Statistic.NET_WINS, Statistic.WINS] if public else list(Statistic)
+    wanted = [NET_WINS, WINS] if public else list(Statistic)
     unfit = {
-        "laplace": (Statistic.NET_WINS_AND_EXPOSURES,),
-        "zonotope": (Statistic.WINS, Statistic.NET_WINS_AND_EXPOSURES),
-        "gaussian": (Statistic.NET_WINS_AND_TOTAL,),
+        "laplace": (NET_WINS_AND_EXPOSURES,),
+        "zonotope": (WINS, NET_WINS_AND_EXPOSURES),
+        "gaussian": (NET_WINS_AND_TOTAL,),
     }
     return [statistic for statistic in wanted if statistic not in unfit.get(mechanism, ())]
 
@@ -295,7 +303,7 @@ def _units(privacy: Privacy) -> list[tuple[tuple[tuple[int, int], int], ...]]:
     return said
 
 
-def _contributions(privacy: Privacy, calibrated: Calibrated) -> Vectors:
+def _contributions(privacy: Privacy, calibrated: Calibrated) -> Floats:
     """What each possible unit adds to the statistic of its group, in lattice steps, counted by the code itself."""
     names = ["x", "y", "z"]
     words = {2: "a", 1: "tie", 0: "b"}
@@ -308,7 +316,7 @@ def _contributions(privacy: Privacy, calibrated: Calibrated) -> Vectors:
     return np.array([exact_values(tally, calibrated) for tally in tallies], dtype=np.float64)
 
 
-def _neighbours(privacy: Privacy, units: Vectors) -> Iterator[tuple[Vectors, Vectors]]:
+def _neighbours(privacy: Privacy, units: Floats) -> Iterator[tuple[Floats, Floats]]:
     """Differences in one group and in another, between neighbours."""
     nothing = np.zeros_like(units)
     if privacy.neighbours is Neighbours.ADD_REMOVE:
@@ -323,25 +331,25 @@ def _neighbours(privacy: Privacy, units: Vectors) -> Iterator[tuple[Vectors, Vec
             yield others, np.broadcast_to(-unit, others.shape)
 
 
-def _loss(calibrated: Calibrated, here: Vectors, there: Vectors) -> float:
+def _loss(calibrated: Calibrated, here: Floats, there: Floats) -> float:
     """The largest total loss over both groups: ε for pure noise, ρ for Gaussian noise."""
     drawn = calibrated.noise
-    if isinstance(drawn, noise.GaussianNoise):
+    if isinstance(drawn, lattice.GaussianNoise):
         return float(((here**2).sum(axis=1) + (there**2).sum(axis=1)).max() / (2 * drawn.scale**2))
-    if isinstance(drawn, noise.KNormNoise) and isinstance(drawn.body, noise.Zonotope):
+    if isinstance(drawn, knorm.KNormNoise) and isinstance(drawn.body, knorm.Zonotope):
         body, mirrored = drawn.body, drawn.losses_mirrored
         total = _gauges(body, here, mirrored) + _gauges(body, there, mirrored)
         return float(total.max() / float(body.unit))
-    if isinstance(drawn, noise.KNormNoise):
-        assert isinstance(drawn.body, noise.SumZero)
+    if isinstance(drawn, knorm.KNormNoise):
+        assert isinstance(drawn.body, knorm.SumZero)
         scale = float(drawn.body.scale)
     else:
-        assert isinstance(drawn, noise.LaplaceNoise)
+        assert isinstance(drawn, lattice.LaplaceNoise)
         scale = drawn.scale
     return float((np.abs(here).sum(axis=1) + np.abs(there).sum(axis=1)).max() / scale)
 
 
-def _gauges(body: noise.Zonotope, vectors: Vectors, mirrored: bool) -> Vectors:
+def _gauges(body: knorm.Zonotope, vectors: Floats, mirrored: bool) -> Floats:
     """The gauge of each vector, by a linear program: the least t with x = Σ c_e (e_i − e_j), |c_e| ≤ t."""
     return np.array([_gauge(body, tuple(vector), mirrored) for vector in vectors])
 
@@ -349,7 +357,7 @@ def _gauges(body: noise.Zonotope, vectors: Vectors, mirrored: bool) -> Vectors:
 _KNOWN: dict[tuple[object, ...], float] = {}
 
 
-def _gauge(body: noise.Zonotope, vector: tuple[float, ...], mirrored: bool) -> float:
+def _gauge(body: knorm.Zonotope, vector: tuple[float, ...], mirrored: bool) -> float:
     from scipy.optimize import linprog
 
     key = (body.graph, body.extra, vector, mirrored)
@@ -379,7 +387,7 @@ def _gauge(body: noise.Zonotope, vector: tuple[float, ...], mirrored: bool) -> f
 
 def _allowed(calibrated: Calibrated) -> float:
     """ε, or for Gaussian noise the ρ that was charged; the tolerance is that of floating point."""
-    allowed = calibrated.cost.rho if isinstance(calibrated.noise, noise.GaussianNoise) else calibrated.privacy.epsilon
+    allowed = calibrated.cost.rho if isinstance(calibrated.noise, lattice.GaussianNoise) else calibrated.privacy.epsilon
     return (allowed or 0.0) * (1 + 1e-9)
 
 
@@ -404,10 +412,10 @@ def test_no_unit_loses_more_than_epsilon_over_all_groups(
 
 
 MATTERS = [
-    (Privacy(1, "comparison", design="uniform"), "laplace", Statistic.NET_WINS_AND_TOTAL, 2.0),
-    (Privacy(1, "person", max_per_person=3, design="uniform"), "laplace", Statistic.NET_WINS_AND_TOTAL, 2.0),
-    (Privacy(1, "person", one_per_pair=True), "zonotope", Statistic.WINS_AND_LOSSES, 2.0),
-    (Privacy(1, "person", one_per_pair=True), "laplace", Statistic.WINS_AND_LOSSES, 1.5),
+    (Privacy(1, "comparison", design="uniform"), "laplace", NET_WINS_AND_TOTAL, 2.0),
+    (Privacy(1, "person", max_per_person=3, design="uniform"), "laplace", NET_WINS_AND_TOTAL, 2.0),
+    (Privacy(1, "person", one_per_pair=True), "zonotope", WINS_AND_LOSSES, 2.0),
+    (Privacy(1, "person", one_per_pair=True), "laplace", WINS_AND_LOSSES, 1.5),
 ]
 
 
@@ -424,9 +432,9 @@ def test_noise_for_one_group_would_be_caught(
 def test_two_groups_for_one_person_would_be_caught() -> None:
     """Why a person must be in one group: with a pair answered in each of three, the zonotope loses 1.5 ε."""
     privacy = for_items(Privacy(1, "person", one_per_pair=True, design="uniform"), THREE)
-    calibrated = calibrate(THREE, privacy, Statistic.NET_WINS, MechanismName.ZONOTOPE, groups=True)
-    assert isinstance(calibrated.noise, noise.KNormNoise)
-    assert isinstance(calibrated.noise.body, noise.Zonotope)
+    calibrated = calibrate(THREE, privacy, NET_WINS, ZONOTOPE, groups=True)
+    assert isinstance(calibrated.noise, knorm.KNormNoise)
+    assert isinstance(calibrated.noise.body, knorm.Zonotope)
     answers = [(pair, y) for pair in PAIRS for y in (0, 2)]
     alone = np.array([[(y - 1) * ((k == i) - (k == j)) / 2 for k in range(N)] for (i, j), y in answers])
     gauges = _gauges(calibrated.noise.body, alone / float(calibrated.step), False) / float(calibrated.noise.body.unit)
@@ -459,10 +467,10 @@ def test_a_person_who_moves_changes_nothing_else(
 def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise replaces the values outright: whatever still differs would have been published unpaid."""
 
-    def replaced(self: object, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def replaced(self: object, values: Integers) -> Integers:
         return np.arange(len(values), dtype=np.int64) * 2**24
 
-    for kind in (noise.LaplaceNoise, noise.GaussianNoise, noise.KNormNoise):
+    for kind in (lattice.LaplaceNoise, lattice.GaussianNoise, knorm.KNormNoise):
         monkeypatch.setattr(kind, "add", replaced)
 
 
@@ -483,7 +491,7 @@ def test_a_grouped_release_is_a_function_of_the_noisy_values(
 def test_no_groups_total_is_free(privacy: Privacy) -> None:
     """The number of votes of one group is exact under a public design alone."""
     for method in Method:
-        calibrated = choose(THREE, privacy, method, MechanismName.LAPLACE, groups=True).noise
+        calibrated = choose(THREE, privacy, method, LAPLACE, groups=True).noise
         zeros = np.zeros(3, np.int64)
         tally = Tally(THREE, zeros, zeros, half_vote(privacy), 600, Bounded.by(calibrated.privacy, None))
         (noisy,) = add_noise_to_groups([tally], calibrated)
@@ -494,9 +502,9 @@ def test_no_groups_total_is_free(privacy: Privacy) -> None:
 def test_the_statistic_of_groups_pays_for_the_total() -> None:
     """Under a uniform design win rates need the total of each group, which is public only for all votes together."""
     privacy = Privacy(1, "comparison", design="uniform")
-    assert statistic_for(Method.WIN_RATE, privacy) is Statistic.NET_WINS
-    assert statistic_for(Method.WIN_RATE, privacy, groups=True) is Statistic.NET_WINS_AND_TOTAL
-    assert statistic_for(Method.NET_WINS, privacy, free_total=False, groups=True) is Statistic.NET_WINS
+    assert statistic_for(Method.WIN_RATE, privacy) is NET_WINS
+    assert statistic_for(Method.WIN_RATE, privacy, groups=True) is NET_WINS_AND_TOTAL
+    assert statistic_for(Method.NET_WINS, privacy, free_total=False, groups=True) is NET_WINS
 
 
 def test_the_noise_of_every_group_is_that_for_groups() -> None:
@@ -509,11 +517,11 @@ def test_the_noise_of_every_group_is_that_for_groups() -> None:
 
 
 WORDS = {
-    Statistic.NET_WINS: ("net wins",),
-    Statistic.NET_WINS_AND_TOTAL: ("(s, T)", "(s, αT)"),
-    Statistic.WINS: ("wins",),
-    Statistic.WINS_AND_LOSSES: ("(wins, losses)", "(wins, −losses): double cover"),
-    Statistic.NET_WINS_AND_EXPOSURES: ("(s, βd)",),
+    NET_WINS: ("net wins",),
+    NET_WINS_AND_TOTAL: ("(s, T)", "(s, αT)"),
+    WINS: ("wins",),
+    WINS_AND_LOSSES: ("(wins, losses)", "(wins, −losses): double cover"),
+    NET_WINS_AND_EXPOSURES: ("(s, βd)",),
 }
 
 
@@ -537,7 +545,7 @@ def test_the_page_lists_what_is_released_and_nothing_else() -> None:
         assert listed == released
     (shared,) = [row[2:] for row in rows if row[:2] == ["Gaussian", "(s, βd)"]]
     assert shared == ["4C²/(1 + 4β²)", "C² + C²", "4C²/(1 + 4β²)"]
-    assert squared_l2(person, Statistic.NET_WINS_AND_EXPOSURES, Fraction(1)) == 4 / (1 + 4 * EXPOSURE_SHARE**2) >= 2
+    assert squared_l2(person, NET_WINS_AND_EXPOSURES, Fraction(1)) == 4 / (1 + 4 * EXPOSURE_SHARE**2) >= 2
 
 
 def test_an_empty_group_gets_noise() -> None:
@@ -579,7 +587,7 @@ def test_all_groups_are_paid_for_once_and_before_any_noise(mechanism: str, monke
     def drawn(*_: object) -> None:
         raise AssertionError("noise was drawn before it was paid for")
 
-    for kind in (noise.LaplaceNoise, noise.GaussianNoise, noise.KNormNoise):
+    for kind in (lattice.LaplaceNoise, lattice.GaussianNoise, knorm.KNormNoise):
         monkeypatch.setattr(kind, "add", drawn)
     monkeypatch.setattr(noise, "truncated_laplace", drawn)
     with pytest.raises(PrivacyError, match="no budget left"):
@@ -592,10 +600,10 @@ def test_the_perturbed_mle_of_groups_pays_for_its_seal_twice() -> None:
     plan = make_plan(4, privacy, 60.0, releases_per_unit=2)
     (found,) = perturbed_mle_of_groups(tally_pairs_of_groups(read(GOOD), privacy)[:1], privacy, gamma=60.0)
     assert found.plan == plan
-    seal = noise.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
+    seal = lattice.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     main = privacy_loss(plan.lambda_, plan.gamma, privacy, LOGISTIC)
     assert main + 2 * seal <= privacy.epsilon
-    assert main + 2 * noise.laplace_privacy_loss(plan.seal_scale / 2, plan.seal_sensitivity) > privacy.epsilon
+    assert main + 2 * lattice.laplace_privacy_loss(plan.seal_scale / 2, plan.seal_sensitivity) > privacy.epsilon
     for calibration in Calibration:
         removed = added = 0.0
         published = make_plan(4, privacy, 60.0, calibration, releases_per_unit=2)

@@ -18,7 +18,7 @@ from quietrank.simulation import (
     write_votes,
 )
 from quietrank.votes.read import read_votes
-from quietrank.votes.tally import tally_votes
+from tests.steps import tally_votes
 
 
 def test_the_papers_strengths() -> None:

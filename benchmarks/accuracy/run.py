@@ -17,24 +17,21 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.progress import track
 
-from quietrank.crossing import add_noise
+from quietrank.arrays import Floats
 from quietrank.estimate.methods import estimate
-from quietrank.mechanisms.additive import MechanismName
-from quietrank.mechanisms.choose import choose
-from quietrank.mechanisms.perturbed_mle.mechanism import perturbed_mle
+from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
+from quietrank.promise.promise import Bounded
 from quietrank.simulation import graph_votes, item_names, paper_strengths
 from quietrank.statistics.method import Method
-from quietrank.statistics.sensitivity import Bounded
-from quietrank.votes.tally import PairTally
+from quietrank.votes.tallies import PairTally
+from tests.steps import add_noise, choose, perturbed_mle
 
 N, K = 300, 75
 DENSITIES, EPSILONS = (0.1, 0.25, 0.5, 1.0), (0.5, 1.0, 2.5)
-Floats = NDArray[np.float64]
 
 
 def simulated_tally(theta: Floats, p: float, rng: np.random.Generator) -> PairTally:
@@ -65,7 +62,7 @@ def from_tally(**promise: str) -> Callable[[PairTally, float, float], Floats]:
 
     def scores(tally: PairTally, epsilon: float, p: float) -> Floats:
         privacy = Privacy(epsilon, "comparison", **promise)  # type: ignore[arg-type]
-        noise = choose(tally.items, privacy, Method.BRADLEY_TERRY, MechanismName.LAPLACE).noise
+        noise = choose(tally.items, privacy, Method.BRADLEY_TERRY, LAPLACE).noise
         noisy = add_noise(tally, noise)
         return estimate(noisy, Method.BRADLEY_TERRY).scores
 

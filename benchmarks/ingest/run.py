@@ -17,7 +17,7 @@ import duckdb
 
 import quietrank as qr
 from quietrank.promise.privacy import Privacy
-from quietrank.votes.tally import tally_votes
+from tests.steps import tally_votes
 
 ITEMS, PEOPLE, LIMIT = 2_000, 200_000, 20
 ALLOWED_RATIO, ALLOWED_SECONDS = 1.5, 0.3

@@ -9,11 +9,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from quietrank.mechanisms.additive import MechanismName, calibrate, for_items
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
 from quietrank.simulation import item_names
-from quietrank.statistics.sensitivity import Statistic
+from quietrank.statistics.net_wins import NET_WINS
+from quietrank.statistics.wins import WINS_AND_LOSSES
+from tests.steps import calibrate, for_items
 
 SMALL = (4, 6, 10, 20, 50, 100, 200)
 LARGE = (1_000, 10_000, 100_000, 1_000_000)
@@ -34,10 +38,10 @@ def draw_time(n: int, mechanism: MechanismName, joint: bool, least: float) -> fl
     items = Items(tuple(item_names(n)))
     small = n <= max(SMALL)
     privacy = Privacy(1.0, "person", delta=1e-6, one_per_pair=small, max_per_person=15)
-    statistic = Statistic.WINS_AND_LOSSES if joint else Statistic.NET_WINS
+    statistic = WINS_AND_LOSSES if joint else NET_WINS
     calibrated = calibrate(items, for_items(privacy, items), statistic, mechanism)
     values = np.zeros(n * (1 + joint), dtype=np.int64)
-    return milliseconds(lambda: calibrated.noise.add(values), least)
+    return milliseconds(lambda: calibrated.noise.add_to(values), least)
 
 
 def main() -> None:
@@ -49,11 +53,11 @@ def main() -> None:
     print("| items | laplace, ms | zonotope, ms | zonotope with exposures, ms | gaussian, ms | numpy laplace, ms |")
     print("|---|---|---|---|---|---|")
     for n in (n for n in SMALL + LARGE if n <= arguments.most_items):
-        times = [draw_time(n, MechanismName.LAPLACE, False, arguments.seconds)]
+        times = [draw_time(n, LAPLACE, False, arguments.seconds)]
         for joint in (False, True):
             small = n <= (100 if joint else 200)
-            times.append(draw_time(n, MechanismName.ZONOTOPE, joint, arguments.seconds) if small else np.nan)
-        times.append(draw_time(n, MechanismName.GAUSSIAN, False, arguments.seconds))
+            times.append(draw_time(n, ZONOTOPE, joint, arguments.seconds) if small else np.nan)
+        times.append(draw_time(n, GAUSSIAN, False, arguments.seconds))
         times.append(milliseconds(lambda n=n: rng.laplace(size=n), 0.1))
         print(f"| {n} | " + " | ".join("–" if np.isnan(t) else f"{t:.3g}" for t in times) + " |", flush=True)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from quietrank.maths.field import Floats, all_pairs
+from quietrank.arrays import Floats
+from quietrank.maths.field import all_pairs
 from quietrank.maths.scores import Design, RankOneDesign, UniformDesign, fit_scores
 
 VOTES_PER_ITEM = 100.0

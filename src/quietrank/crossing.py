@@ -1,118 +1,95 @@
-"""A confidential `Tally` in, a `NoisyTally` out: the one crossing from the confidential to the public side.
+"""Confidential `Tallies` in, `Noised` values out: the one crossing from the confidential to the public side.
 
-The noise comes calibrated (`additive.py`). Here its privacy loss is recomputed and checked against the promise, the
-ledger is debited, and only then is it drawn. A crash can waste budget; it cannot overspend it.
+The noise comes calibrated (`mechanisms/`). Here it is checked that the votes were bounded in the way it was calibrated
+for, its privacy loss is recomputed and compared with the promise, the ledger is debited, and only then is it drawn. A
+crash can waste budget; it cannot overspend it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank.estimate.noisy import Floats, NoisyTally, PublicPairs
-from quietrank.mechanisms.additive import Calibrated, require_kept
-from quietrank.promise.accounting import Charge, Ledger
-from quietrank.promise.privacy import Design, Privacy
-from quietrank.statistics.sensitivity import Bounded, Statistic
-from quietrank.votes.tally import PairTally, Tally
-
-
-def add_noise(
-    tally: Tally | PairTally, calibrated: Calibrated, *, ledger: Ledger | None = None, rows_skipped: bool = False
-) -> NoisyTally:
-    """The statistic of the tally with noise that keeps the promise of `calibrated.privacy`.
-
-    A tally by pairs is needed where estimators shall know the pairs of a public design.
-    """
-    if calibrated.groups:
-        raise AssertionError("this noise is for votes split by group: use add_noise_to_groups")
-    entry = _pay([tally], calibrated, ledger, "")
-    return _with_noise(tally, calibrated, entry, rows_skipped)
+from quietrank.arrays import Floats, Integers
+from quietrank.errors import PrivacyError
+from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
+from quietrank.promise.accounting import Charge, Ledger, as_written
+from quietrank.promise.privacy import Design
+from quietrank.promise.promise import Bounded
+from quietrank.votes.tallies import PairTally, Tallies, Tally
 
 
-def add_noise_to_groups(
-    tallies: Sequence[Tally | PairTally],
-    calibrated: Calibrated,
-    *,
-    ledger: Ledger | None = None,
-    rows_skipped: bool = False,
-) -> list[NoisyTally]:
-    """The same for one tally per group: they keep the promise together, and are paid for once, before any noise.
+def cross(tallies: Tallies, calibrated: Calibrated, *, ledger: Ledger | None = None) -> list[Noised]:
+    """The statistic of each tally with noise; together they keep the promise, and are paid for once, before any noise.
 
     A unit is in one group, and one that moves to another changes two tallies; the noise was calibrated for that
-    (docs/proofs/groups.md).
+    (docs/proofs/groups.md). A tally by pairs is needed where estimators shall know the pairs of a public design.
     """
-    if not calibrated.groups:
-        raise AssertionError("this noise was not calibrated for votes split by group")
-    entry = _pay(tallies, calibrated, ledger, f", {len(tallies)} groups")
-    return [_with_noise(tally, calibrated, entry, rows_skipped) for tally in tallies]
+    _require_bounded(tallies, calibrated)
+    require_kept(calibrated)
+    entry = None if ledger is None else ledger.debit(_charge(tallies, calibrated))
+    return [_noised(tally, calibrated, entry) for tally in tallies]
 
 
-def _pay(
-    tallies: Sequence[Tally | PairTally], calibrated: Calibrated, ledger: Ledger | None, groups: str
-) -> str | None:
-    """Check that the promise is kept and debit the ledger; only then may noise be drawn."""
+def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:
+    """The tallies must be those that the noise was calibrated for."""
+    promise = calibrated.promise
+    if len(tallies) != (1 if promise.groups is None else len(promise.groups)):
+        raise AssertionError("this noise was calibrated for other groups")
+    bounded = Bounded.by(promise.privacy, calibrated.clip)
     for tally in tallies:
-        require_kept(tally.items, calibrated)
-        if tally.bounded != Bounded.by(calibrated.privacy, calibrated.clip):
+        if tally.items != promise.items:
+            raise AssertionError("this noise was calibrated for other items")
+        if tally.bounded != bounded:
             raise AssertionError("these votes were not bounded in the way this noise was calibrated for")
-    if ledger is None:
-        return None
-    what = f"{calibrated.mechanism} noise on {calibrated.statistic}{groups}"
-    return ledger.debit(Charge(calibrated.privacy, calibrated.cost, what))
 
 
-def _with_noise(
-    tally: Tally | PairTally, calibrated: Calibrated, ledger_entry: str | None, rows_skipped: bool
-) -> NoisyTally:
-    privacy, pairs = calibrated.privacy, None
-    if isinstance(tally, PairTally):
-        pairs, tally = _public_pairs(tally, privacy), tally.by_item
-    return NoisyTally(
-        items=tally.items,
-        privacy=privacy,
-        statistic=calibrated.statistic,
-        values=calibrated.noise.add(exact_values(tally, calibrated)),
-        step=calibrated.step,
-        share=calibrated.share,
-        mechanism=calibrated.mechanism.value,
-        figures=calibrated.figures,
-        law=calibrated.law,
-        public_exposure=_public_exposure(tally, privacy),
-        public_total=_public_total(tally, calibrated),
-        public_pairs=pairs,
-        rows_skipped=rows_skipped,
+def require_kept(calibrated: Calibrated) -> None:
+    """Recompute what the noise loses, from the sensitivity anew, and compare it with the promise."""
+    lost, privacy = calibrated.mechanism.loss(calibrated), calibrated.privacy
+    if not (lost.epsilon <= as_written(privacy.epsilon) and lost.delta <= as_written(privacy.delta)):
+        raise PrivacyError(
+            f"the {calibrated.mechanism} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; "
+            "nothing was released"
+        )
+
+
+def _charge(tallies: Tallies, calibrated: Calibrated) -> Charge:
+    groups = "" if calibrated.promise.groups is None else f", {len(tallies)} groups"
+    what = f"{calibrated.mechanism.charged_as(calibrated.statistic)}{groups}"
+    return Charge(calibrated.privacy, calibrated.cost, what)
+
+
+def _noised(tally: Tally | PairTally, calibrated: Calibrated, ledger_entry: str | None) -> Noised:
+    """The one line that draws, and what is public beside it."""
+    sums, public = tally.by_item, calibrated.privacy.design is Design.PUBLIC
+    return Noised(
+        values=calibrated.noise.add_to(exact_values(tally, calibrated)),
+        public_exposure=_in_votes(sums.exposure, tally) if public else None,
+        public_total=_public_total(sums, calibrated),
+        public_pairs=_pairs(tally) if public and isinstance(tally, PairTally) else None,
         ledger_entry=ledger_entry,
     )
 
 
-def exact_values(tally: Tally, calibrated: Calibrated) -> NDArray[np.int64]:
-    """The statistic on the lattice of its noise, exactly."""
-    finer = int(tally.step / calibrated.step)
-    if calibrated.statistic is Statistic.NET_WINS:
-        return tally.net_wins * finer
-    if calibrated.statistic is Statistic.WINS:
-        return tally.wins * finer
-    if calibrated.statistic is Statistic.WINS_AND_LOSSES:
-        return np.concatenate([tally.wins, tally.losses]) * finer
-    beside = tally.exposure if calibrated.statistic is Statistic.NET_WINS_AND_EXPOSURES else tally.total
-    # Of the share itself there are finer·share steps in a step of the tally, a whole number.
-    return np.append(tally.net_wins * finer, np.asarray(beside) * int(finer * calibrated.share))
+def exact_values(tally: Tally | PairTally, calibrated: Calibrated) -> Any:
+    """The statistic on the lattice of its noise, exactly; confidential."""
+    statistic = calibrated.statistic
+    counted = tally if statistic.by_pair else tally.by_item
+    return statistic.vector(counted, int(tally.step / calibrated.step), calibrated.share)
 
 
-def _public_pairs(tally: PairTally, privacy: Privacy) -> PublicPairs | None:
-    counts = np.asarray((tally.wins_i + tally.wins_j) * float(tally.step))
-    return PublicPairs(tally.i, tally.j, counts) if privacy.design is Design.PUBLIC else None
-
-
-def _public_exposure(tally: Tally, privacy: Privacy) -> Floats | None:
-    return np.asarray(tally.exposure * float(tally.step)) if privacy.design is Design.PUBLIC else None
-
-
-def _public_total(tally: Tally, calibrated: Calibrated) -> float | None:
+def _public_total(sums: Tally, calibrated: Calibrated) -> float | None:
     """The number of votes where all neighbours share it, counted before any row is dropped; a group's never is."""
     if calibrated.privacy.design is Design.PUBLIC:
-        return tally.total * float(tally.step)
-    return float(tally.rows) if calibrated.privacy.votes_are_public and not calibrated.groups else None
+        return sums.total * float(sums.step)
+    return float(sums.rows) if calibrated.promise.votes_are_public else None
+
+
+def _pairs(tally: PairTally) -> PublicPairs:
+    return PublicPairs(tally.i, tally.j, _in_votes(tally.wins_i + tally.wins_j, tally))
+
+
+def _in_votes(steps: Integers, tally: Tally | PairTally) -> Floats:
+    return np.asarray(steps * float(tally.step))

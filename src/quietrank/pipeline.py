@@ -1,33 +1,43 @@
-"""The whole chain, votes in, release out; shared by the API, the command line and the app."""
+"""The whole chain, votes in, release out; shared by the API, the command line and the app.
+
+The public functions are thin: each reads its words into a `Request`, once, and hands it to one of two functions,
+`make_tally` (counts that are paid for) and `make_release` (what is published).
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar, overload
+from dataclasses import dataclass
+from typing import Literal, overload
 
-from quietrank.crossing import add_noise, add_noise_to_groups
+import numpy as np
+
+from quietrank.crossing import cross
 from quietrank.errors import PrivacyError, QuietrankError, either, option
-from quietrank.estimate.methods import Estimate, assumptions, estimate, resolve
+from quietrank.estimate.methods import estimate, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
-from quietrank.mechanisms.additive import MechanismName, for_items
-from quietrank.mechanisms.choose import choose
-from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedScores, perturbed_mle, perturbed_mle_of_groups
+from quietrank.maths.pairs import Pairs
+from quietrank.mechanisms.choose import Choice, choose, released_by
+from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
+from quietrank.mechanisms.registry import named
 from quietrank.promise.accounting import Ledger
 from quietrank.promise.arguments import file_path, number, parse
 from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.promise import EVERY_VOTE, Bounded, Promise
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
-from quietrank.publish.release import Mechanism, Release, make_release
+from quietrank.publish.release import Release
+from quietrank.publish.release import make_release as published
 from quietrank.statistics.method import Method, needs_pairs
 from quietrank.votes.read import Votes
-from quietrank.votes.tally import tally_groups, tally_pairs, tally_pairs_of_groups, tally_votes
+from quietrank.votes.tallies import PairTally, Tallies
+from quietrank.votes.tally import count_votes
 
 Gamma = float | Literal["auto"]
 Payer = Ledger | str | os.PathLike[str] | None
 """an open ledger, the path of one, or none"""
-Made = TypeVar("Made")
 
 
 def rank(
@@ -49,20 +59,10 @@ def rank(
     noise is `tight` or as `published`, and the link of the model. `ledger`, an open one or its path, is debited after
     the votes were found usable and before any noise is drawn.
     """
-    asked = Asked.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
-    privacy, budget = _checked(votes, privacy, groups=False), _opened(ledger)
-    if asked.mechanism is MechanismName.PERTURBED_MLE:
-        return _release_perturbed(
-            perturbed_mle(
-                tally_pairs(votes, privacy),
-                privacy,
-                **asked.for_perturbed,
-                ledger=budget,
-                rows_skipped=votes.skip_invalid,
-            )
-        )
-    (noisy,) = _noisy(votes, privacy, asked, budget, needs_pairs(asked.method, privacy))
-    return rerank(noisy, method=method, gamma=gamma)
+    request = Request.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
+    release = make_release(_ungrouped(votes), privacy, request, ledger)
+    assert isinstance(release, Release)
+    return release
 
 
 def rank_by_group(
@@ -83,19 +83,10 @@ def rank_by_group(
     is released, whether or not it has votes. The other options are those of `rank`; `comparisons_per_item` are the
     ones expected in one group.
     """
-    asked = Asked.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
-    privacy, budget = _checked(votes, privacy, groups=True), _opened(ledger)
-    if asked.mechanism is MechanismName.PERTURBED_MLE:
-        scores = perturbed_mle_of_groups(
-            tally_pairs_of_groups(votes, privacy),
-            privacy,
-            **asked.for_perturbed,
-            ledger=budget,
-            rows_skipped=votes.skip_invalid,
-        )
-        return GroupedRelease(_by(votes), _per_group(votes, [_release_perturbed(found) for found in scores]))
-    noisy = _noisy(votes, privacy, asked, budget, needs_pairs(asked.method, privacy))
-    return rerank(GroupedTally(_by(votes), _per_group(votes, noisy)), method=method, gamma=gamma)
+    request = Request.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
+    release = make_release(_by_group(votes), privacy, request, ledger)
+    assert isinstance(release, GroupedRelease)
+    return release
 
 
 def noisy_tally(
@@ -110,9 +101,9 @@ def noisy_tally(
 
     `method` says what the counts must suffice for. Under a public design the pairs that met are kept as well.
     """
-    asked, privacy = Asked.for_tally(mechanism, method), _checked(votes, privacy, groups=False)
-    (noisy,) = _noisy(votes, privacy, asked, _opened(ledger), privacy.design is Design.PUBLIC)
-    return noisy
+    tally = make_tally(_ungrouped(votes), privacy, Request.of(mechanism, method).of_counts(), ledger)
+    assert isinstance(tally, NoisyTally)
+    return tally
 
 
 def noisy_tally_by_group(
@@ -124,9 +115,9 @@ def noisy_tally_by_group(
     ledger: Payer = None,
 ) -> GroupedTally:
     """What `rank_by_group` computes its releases from, to be kept for `rerank`."""
-    asked, privacy = Asked.for_tally(mechanism, method), _checked(votes, privacy, groups=True)
-    noisy = _noisy(votes, privacy, asked, _opened(ledger), privacy.design is Design.PUBLIC)
-    return GroupedTally(_by(votes), _per_group(votes, noisy))
+    tally = make_tally(_by_group(votes), privacy, Request.of(mechanism, method).of_counts(), ledger)
+    assert isinstance(tally, GroupedTally)
+    return tally
 
 
 @overload
@@ -137,75 +128,157 @@ def rerank(
     tally: NoisyTally | GroupedTally, *, method: str = "auto", gamma: Gamma = "auto"
 ) -> Release | GroupedRelease:
     """A release from a noisy tally that has been paid for; costs nothing, however often it is done."""
-    asked = Asked.of("auto", method, gamma)
-    if isinstance(tally, NoisyTally):
-        return _release(tally, asked.method, asked.gamma)
-    if not isinstance(tally, GroupedTally):
-        raise QuietrankError("give a noisy tally: rerank(NoisyTally.from_json(...)), or what noisy_tally returned")
-    # `auto` may differ between groups where exposures are public: then the win rate is right for all.
-    methods = {resolve(one, asked.method) for _, one in tally.tallies}
-    common = methods.pop() if len(methods) == 1 else Method.WIN_RATE
-    return GroupedRelease(tally.by, tuple((group, _release(one, common, asked.gamma)) for group, one in tally.tallies))
+    return release_of(tally, Request.of("auto", method, gamma))
 
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
     """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at."""
     if not isinstance(votes, Votes):
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
-    exact = tally_pairs(votes, Privacy(1.0, "comparison"))  # every vote counts once; the ε is not used
-    return NonPrivateFit.of(exact.items, exact.in_votes(), ridge, link)
+    (exact,) = count_votes(_ungrouped(votes), EVERY_VOTE, by_pair=True)
+    assert isinstance(exact, PairTally)
+    wins_i, wins_j = (np.asarray(wins * float(exact.step), np.float64) for wins in (exact.wins_i, exact.wins_j))
+    pairs = Pairs(len(exact.items), exact.i.astype(np.int32), exact.j.astype(np.int32), wins_i, wins_j)
+    return NonPrivateFit.of(exact.items, pairs, ridge, link)
 
 
-# ---- the parts of the chain --------------------------------------------------------------------------------------
+# ---- what was asked for --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What was asked for, checked: what would fail, or be ignored, is refused before anything is debited."""
 
-    mechanism: MechanismName
+    mechanism: Mechanism | None
+    """None: the best of those that keep the promise"""
     method: Method
     gamma: Gamma
-    comparisons_per_item: float | None
-    calibration: str
-    link: str
 
     @classmethod
     def of(
         cls,
-        mechanism: str,
+        mechanism: object,
         method: str,
         gamma: Gamma = "auto",
         comparisons_per_item: float | None = None,
         calibration: str = "tight",
         link: str = "logistic",
-    ) -> Asked:
+    ) -> Request:
         """From the words of the edge."""
-        asked, ranked_by = parse(MechanismName, "mechanism", mechanism), parse(Method, "method", method)
+        chosen, ranked_by = named(mechanism), parse(Method, "method", method)
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
-        _check_options(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
-        return cls(asked, ranked_by, gamma, comparisons_per_item, calibration, link)
+        if isinstance(chosen, PerturbedMLE):
+            _require_scores(ranked_by)
+            ridge = None if gamma == "auto" else gamma
+            return cls(chosen.with_options(ridge, comparisons_per_item, calibration, link), Method.AUTO, "auto")
+        if not (comparisons_per_item is None and _is(calibration, "tight") and _is(link, "logistic")):
+            raise PrivacyError(
+                f"{option('comparisons_per_item')}, {option('calibration')} and {option('link')} belong to "
+                f"{option('mechanism', 'perturbed-mle')}; leave them out"
+            )
+        if gamma != "auto" and ranked_by is not Method.BRADLEY_TERRY:
+            raise PrivacyError(
+                f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or ask for that (got "
+                f"{option('method', ranked_by)})"
+            )
+        return cls(chosen, ranked_by, gamma)
 
-    @classmethod
-    def for_tally(cls, mechanism: str, method: str) -> Asked:
-        """For a noisy tally that is kept, which the perturbed MLE does not have."""
-        asked = cls.of(mechanism, method)
-        if asked.mechanism is MechanismName.PERTURBED_MLE:
+    def of_counts(self) -> Request:
+        """The same for counts that are kept, which the perturbed MLE does not have."""
+        if isinstance(self.mechanism, PerturbedMLE):
             raise PrivacyError(
                 f"{option('mechanism', 'perturbed-mle')} releases scores and no counts, so there is no tally to save; "
                 f"{either('use rank', 'leave --save-tally out')}, or choose another mechanism"
             )
-        return asked
+        return self
 
-    @property
-    def for_perturbed(self) -> dict[str, Any]:
-        """The options of the perturbed MLE."""
-        gamma = None if self.gamma == "auto" else self.gamma
-        return {
-            "gamma": gamma, "per_item": self.comparisons_per_item, "calibration": self.calibration, "link": self.link
-        }  # fmt: skip
+
+def _require_scores(method: Method) -> None:
+    if method not in (Method.AUTO, Method.BRADLEY_TERRY):
+        raise PrivacyError(
+            f"{option('mechanism', 'perturbed-mle')} gives Bradley-Terry scores; leave {option('method', method)} out"
+        )
+
+
+def _is(given: object, word: str) -> bool:
+    """Whether this word was given; an array, say, compares with a word in a way of its own."""
+    return isinstance(given, str) and given == word
+
+
+def _positive(name: str, given: object, otherwise: str = "") -> float:
+    value = number(given)
+    if value is None or not (math.isfinite(value) and value > 0):
+        raise PrivacyError(f"{option(name)} must be a finite number > 0{otherwise}; got {option(name, repr(given))}")
+    return value
+
+
+# ---- the chain ------------------------------------------------------------------------------------------------------
+
+
+def make_release(votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None) -> Release | GroupedRelease:
+    """Count, pay, draw, estimate: a release, or one for each group of the votes."""
+    return release_of(_noisy(votes, privacy, request, ledger, keep_pairs=False), request)
+
+
+def make_tally(votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None) -> NoisyTally | GroupedTally:
+    """The same up to the noisy counts; the pairs of a public design are kept with them."""
+    return _noisy(votes, privacy, request, ledger, keep_pairs=True)
+
+
+def release_of(tally: NoisyTally | GroupedTally, request: Request) -> Release | GroupedRelease:
+    """What is published of noisy counts; it costs nothing."""
+    if isinstance(tally, NoisyTally):
+        return _released(tally, request.method, request.gamma)
+    if not isinstance(tally, GroupedTally):
+        raise QuietrankError("give a noisy tally: rerank(NoisyTally.from_json(...)), or what noisy_tally returned")
+    # `auto` may differ between groups where exposures are public: then the win rate is right for all.
+    methods = {resolve(one, request.method) for _, one in tally.tallies}
+    common = methods.pop() if len(methods) == 1 else Method.WIN_RATE
+    releases = tuple((group, _released(one, common, request.gamma)) for group, one in tally.tallies)
+    return GroupedRelease(tally.by, releases)
+
+
+def _released(noisy: NoisyTally, method: Method, gamma: Gamma) -> Release:
+    return published(noisy.items, noisy.privacy, noisy.record, estimate(noisy, method, gamma), noisy.ledger_entry)
+
+
+def _noisy(
+    votes: Votes, privacy: Privacy, request: Request, ledger: Payer, *, keep_pairs: bool
+) -> NoisyTally | GroupedTally:
+    """Choose the noise, count, pay, draw: one noisy tally, or one for each group."""
+    if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
+        raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
+    promise, budget = Promise(privacy, votes.items, votes.groups), _opened(ledger)
+    by_pair = needs_pairs(request.method, privacy) or (keep_pairs and privacy.design is Design.PUBLIC)
+    choice, tallies = _counted(votes, promise, request, by_pair)
+    drawn = [
+        NoisyTally.of(choice.noise, noised, rows_skipped=votes.skip_invalid, alternatives=choice.alternatives)
+        for noised in cross(tallies, choice.noise, ledger=budget)
+    ]
+    if votes.groups is None:
+        return drawn[0]
+    return GroupedTally(votes.columns.group or "", tuple(zip(votes.groups, drawn, strict=True)))
+
+
+def _counted(votes: Votes, promise: Promise, request: Request, by_pair: bool) -> tuple[Choice, Tallies]:
+    """The noise, and the votes counted for it; the noise is chosen first, unless it depends on how many there are."""
+    mechanism = request.mechanism
+    if mechanism is not None and mechanism.uses_votes and promise.votes_are_public:
+        statistic = released_by(mechanism, promise, request.method)
+        mechanism.require(promise, statistic)
+        kept, clip = mechanism.keeps(promise, statistic)
+        tallies = _count(votes, promise, Bounded.by(kept.privacy, clip), by_pair or statistic.by_pair)
+        return choose(promise, request.method, mechanism, tallies.rows), tallies
+    choice = choose(promise, request.method, mechanism)
+    noise = choice.noise
+    bounded = Bounded.by(noise.privacy, noise.clip)
+    return choice, _count(votes, promise, bounded, by_pair or noise.statistic.by_pair)
+
+
+def _count(votes: Votes, promise: Promise, bounded: Bounded, by_pair: bool) -> Tallies:
+    return count_votes(votes, bounded, by_pair=by_pair, may_be_empty=not promise.privacy.votes_are_public)
 
 
 def _opened(ledger: Payer) -> Ledger | None:
@@ -221,109 +294,13 @@ def _opened(ledger: Payer) -> Ledger | None:
     return ledger
 
 
-def _checked(votes: Votes, privacy: Privacy, *, groups: bool) -> Privacy:
-    """The promise for these items, once it is clear that both arguments are what they should be."""
-    if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
-        raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
-    if groups and votes.groups is None:
-        raise QuietrankError("say what the groups are: read_votes(..., by='country', groups=[...])")
-    if not groups and votes.groups is not None:
+def _ungrouped(votes: Votes) -> Votes:
+    if isinstance(votes, Votes) and votes.groups is not None:
         raise QuietrankError("these votes were read by group; use rank_by_group, or read them without by and groups")
-    return for_items(privacy, votes.items)
+    return votes
 
 
-def _noisy(votes: Votes, privacy: Privacy, asked: Asked, ledger: Ledger | None, pairs: bool) -> list[NoisyTally]:
-    """Choose the noise, count, pay, draw: one noisy tally, or one for each group."""
-    choice = choose(votes.items, privacy, asked.method, asked.mechanism, groups=votes.groups is not None)
-    noise, skipped = choice.noise, votes.skip_invalid
-    if votes.groups is None:
-        count = tally_pairs if pairs else tally_votes
-        drawn = [add_noise(count(votes, noise.privacy, noise.clip), noise, ledger=ledger, rows_skipped=skipped)]
-    else:
-        count_groups = tally_pairs_of_groups if pairs else tally_groups
-        tallies = count_groups(votes, noise.privacy, noise.clip)
-        drawn = add_noise_to_groups(tallies, noise, ledger=ledger, rows_skipped=skipped)
-    return [replace(noisy, alternatives=choice.alternatives) for noisy in drawn]
-
-
-def _release(noisy: NoisyTally, method: Method, gamma: Gamma) -> Release:
-    scored = estimate(noisy, method, gamma)
-    return make_release(noisy.items, noisy.privacy, _record(noisy), scored, noisy.ledger_entry)
-
-
-def _by(votes: Votes) -> str:
-    return votes.columns.group or ""
-
-
-def _per_group(votes: Votes, made: list[Made]) -> tuple[tuple[str, Made], ...]:
-    return tuple(zip(votes.groups or (), made, strict=True))
-
-
-def _is(given: object, word: str) -> bool:
-    """Whether this word was given; an array, say, compares with a word in a way of its own."""
-    return isinstance(given, str) and given == word
-
-
-def _positive(name: str, given: object, otherwise: str = "") -> float:
-    value = number(given)
-    if value is None or not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"{option(name)} must be a finite number > 0{otherwise}; got {option(name, repr(given))}")
-    return value
-
-
-def _check_options(
-    asked: MechanismName,
-    method: Method,
-    gamma: Gamma,
-    comparisons_per_item: float | None,
-    calibration: str,
-    link: str,
-) -> None:
-    """Refuse what would fail, or be ignored, before anything is debited."""
-    perturbed = asked is MechanismName.PERTURBED_MLE
-    if perturbed and method not in (Method.AUTO, Method.BRADLEY_TERRY):
-        raise PrivacyError(
-            f"{option('mechanism', 'perturbed-mle')} gives Bradley-Terry scores; leave {option('method', method)} out"
-        )
-    left_out = comparisons_per_item is None and _is(calibration, "tight") and _is(link, "logistic")
-    if not (perturbed or left_out):
-        raise PrivacyError(
-            f"{option('comparisons_per_item')}, {option('calibration')} and {option('link')} belong to "
-            f"{option('mechanism', 'perturbed-mle')}; leave them out"
-        )
-    if gamma == "auto":
-        return
-    if not perturbed and method is not Method.BRADLEY_TERRY:
-        raise PrivacyError(
-            f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or ask for that (got "
-            f"{option('method', method)})"
-        )
-
-
-def _record(noisy: NoisyTally) -> Mechanism:
-    figures = {
-        "statistic": noisy.statistic.value,
-        **dict(noisy.figures),
-        "step": float(noisy.step),
-        "noise_sd": noisy.count_sd,
-    }
-    return Mechanism(noisy.mechanism, tuple(figures.items()), noisy.alternatives)
-
-
-def _release_perturbed(found: PerturbedScores) -> Release:
-    plan = found.plan
-    figures = {
-        "calibration": plan.calibration.value,
-        "link": plan.link.name,
-        "scale": plan.lambda_,
-        "epsilon_main": plan.epsilon_main,
-        "epsilon_seal": plan.epsilon_seal,
-        "seal_scale": plan.seal_scale * float(plan.step),
-        "step": float(plan.step),
-        "score_noise_sd": found.noise_sd,
-        "score_noise_for": "items never compared" if found.per_item is None else "items compared equally often",
-    }
-    made = assumptions(found.items, found.privacy, Method.BRADLEY_TERRY, found.rows_skipped, actual_pairs=True)
-    scored = Estimate(Method.BRADLEY_TERRY, found.scores, None, None, made, plan.gamma)
-    record = Mechanism("perturbed-mle", tuple(figures.items()))
-    return make_release(found.items, found.privacy, record, scored, found.ledger_entry)
+def _by_group(votes: Votes) -> Votes:
+    if isinstance(votes, Votes) and votes.groups is None:
+        raise QuietrankError("say what the groups are: read_votes(..., by='country', groups=[...])")
+    return votes

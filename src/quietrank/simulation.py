@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
 from quietrank.promise.items import check_names
 from quietrank.publish.files import VOTES, check_output, written_whole
@@ -28,16 +29,15 @@ MOST_VOTES = 10**12
 """more than any disk holds"""
 MOST_STRENGTH = 100.0
 """beyond it, one of two items always wins"""
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Some votes as index arrays; `person` is None in a comparison graph."""
 
-    person: Indices | None
-    winner: Indices
-    loser: Indices
+    person: Integers | None
+    winner: Integers
+    loser: Integers
 
 
 def require_possible(items: int, votes: int) -> None:
@@ -51,14 +51,14 @@ def require_possible(items: int, votes: int) -> None:
         )
 
 
-def paper_strengths(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def paper_strengths(n: int, rng: np.random.Generator) -> Floats:
     """The published strengths: a quarter of the items with e^θ = 1, the rest uniform on (0.2, 0.7), centred."""
     top = max(1, round(n / 4))
     theta = np.log(np.concatenate([np.ones(top), rng.uniform(0.2, 0.7, n - top)]))
     return np.asarray(theta - theta.mean())
 
 
-def people_votes(theta: NDArray[np.float64], people: int, per_person: int, rng: np.random.Generator) -> Iterator[Batch]:
+def people_votes(theta: Floats, people: int, per_person: int, rng: np.random.Generator) -> Iterator[Batch]:
     """Each person compares `per_person` pairs drawn uniformly with replacement."""
     votes, n = people * per_person, len(theta)
     for start in range(0, votes, CHUNK):
@@ -69,7 +69,7 @@ def people_votes(theta: NDArray[np.float64], people: int, per_person: int, rng: 
         yield _decide(theta, i, j, rng, person=index // per_person)
 
 
-def graph_votes(theta: NDArray[np.float64], p: float, rng: np.random.Generator) -> Iterator[Batch]:
+def graph_votes(theta: Floats, p: float, rng: np.random.Generator) -> Iterator[Batch]:
     """Each pair is compared once with probability p."""
     n = len(theta)
     for i in range(n - 1):
@@ -77,9 +77,7 @@ def graph_votes(theta: NDArray[np.float64], p: float, rng: np.random.Generator) 
         yield _decide(theta, np.full(len(j), i), j, rng, person=None)
 
 
-def _decide(
-    theta: NDArray[np.float64], i: Indices, j: Indices, rng: np.random.Generator, person: Indices | None
-) -> Batch:
+def _decide(theta: Floats, i: Integers, j: Integers, rng: np.random.Generator, person: Integers | None) -> Batch:
     i_wins = rng.random(len(i)) < 1 / (1 + np.exp(theta[j] - theta[i]))
     return Batch(person, np.where(i_wins, i, j), np.where(i_wins, j, i))
 
@@ -90,7 +88,7 @@ def item_names(n: int) -> list[str]:
     return [f"item-{number:0{digits}d}" for number in range(1, n + 1)]
 
 
-def read_strengths(path: Path) -> tuple[list[str], NDArray[np.float64]]:
+def read_strengths(path: Path) -> tuple[list[str], Floats]:
     """Items and strengths θ from a CSV file with the columns item and strength."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:

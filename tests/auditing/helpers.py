@@ -5,15 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from quietrank.arrays import Integers
 from quietrank.auditing import neighbours, run
 from quietrank.auditing.cases import Case
-from quietrank.mechanisms.additive import Calibrated
+from quietrank.mechanisms.mechanism import Calibrated
 
 
-def statistics(case: Case) -> tuple[Calibrated, NDArray[np.int64], NDArray[np.int64]]:
+def statistics(case: Case) -> tuple[Calibrated, Integers, Integers]:
     """The noise of a case without groups and the statistics of its worst neighbours, in steps."""
     with tempfile.TemporaryDirectory() as folder:
         calibrated, (one,), (other,) = run._statistics(case, neighbours.worst(case), Path(folder))

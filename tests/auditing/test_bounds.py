@@ -10,20 +10,22 @@ import pytest
 from quietrank.auditing import bounds, neighbours, norms, trace
 from quietrank.auditing.attacked import CHORD, GROUPS, PATH, all_cases
 from quietrank.auditing.cases import Case, make_case
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.statistics.method import Method
 
 CASES = list(all_cases(1.0))
 FEW = [
-    make_case(MechanismName.LAPLACE, "person", design="uniform", max_per_person=3),
-    make_case(MechanismName.LAPLACE, "person", method=Method.WINS, one_per_pair=True),
-    make_case(MechanismName.ZONOTOPE, "person", one_per_pair=True),
-    make_case(MechanismName.GAUSSIAN, "person", "outcome", one_per_pair=True, delta=1e-3, clip=1.0),
-    make_case(MechanismName.ZONOTOPE, "person", one_per_pair=True, groups=GROUPS),
-    make_case(MechanismName.LAPLACE, "comparison", design="uniform", groups=GROUPS),
-    make_case(MechanismName.ZONOTOPE, "person", one_per_pair=True, pairs=PATH),
-    make_case(MechanismName.LAPLACE, "comparison", "add-remove", max_per_person=3),
+    make_case(LAPLACE, "person", design="uniform", max_per_person=3),
+    make_case(LAPLACE, "person", method=Method.WINS, one_per_pair=True),
+    make_case(ZONOTOPE, "person", one_per_pair=True),
+    make_case(GAUSSIAN, "person", "outcome", one_per_pair=True, delta=1e-3, clip=1.0),
+    make_case(ZONOTOPE, "person", one_per_pair=True, groups=GROUPS),
+    make_case(LAPLACE, "comparison", design="uniform", groups=GROUPS),
+    make_case(ZONOTOPE, "person", one_per_pair=True, pairs=PATH),
+    make_case(LAPLACE, "comparison", "add-remove", max_per_person=3),
 ]
 UNIT = ("u", "v 2")
 """the names of the unit that changes"""
@@ -52,7 +54,7 @@ def test_every_promise_has_a_case() -> None:
     assert {case.mechanism for case in CASES if case.groups} == set(MechanismName) - {MechanismName.AUTO}
     assert {case.mechanism for case in CASES if case.items.pairs} == set(MechanismName) - {MechanismName.AUTO}
     assert {case.mechanism for case in CASES if case.capped} == set(MechanismName) - {
-        MechanismName.AUTO, MechanismName.ZONOTOPE
+        MechanismName.AUTO, ZONOTOPE
     }  # fmt: skip
     assert {(case.link, case.calibration) for case in CASES} == {
         ("logistic", "tight"), ("logistic", "published"), ("hyperbolic-secant", "tight"),
@@ -95,7 +97,7 @@ def _homes(rows: neighbours.Rows) -> set[str]:
 
 def test_pairs_that_may_not_be_asked_are_voted_on() -> None:
     """Only where such rows are skipped; elsewhere the file would be refused."""
-    case = make_case(MechanismName.ZONOTOPE, "person", one_per_pair=True, pairs=CHORD)
+    case = make_case(ZONOTOPE, "person", one_per_pair=True, pairs=CHORD)
     strange = [any({row[1], row[2]} == {1, 3} for row in pair.one) for pair in neighbours.neighbouring(case, 30)]
     skipped = [pair.skip_invalid for pair in neighbours.neighbouring(case, 30)]
     assert any(strange)
@@ -108,7 +110,7 @@ def test_a_vote_more_displaces_another_where_only_some_count(most: int, tmp_path
 
     Found by this audit: calibrated for one vote added, the noise kept 2ε only.
     """
-    case = make_case(MechanismName.LAPLACE, "comparison", "add-remove", method=Method.WINS, max_per_person=most)
+    case = make_case(LAPLACE, "comparison", "add-remove", method=Method.WINS, max_per_person=most)
     pair, calibrated = neighbours.worst(case), case.calibrated
     assert sum(row[0] == "u" for row in pair.one) == most + 1
     one, other = (

@@ -7,21 +7,21 @@ import math
 import numpy as np
 import pytest
 
-from quietrank import noise
 from quietrank.auditing import blackbox, losses
 from quietrank.auditing.cases import make_case
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC, Link
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.noise import lattice
 from quietrank.statistics.method import Method
 from tests.auditing.helpers import statistics
 
-GAUSSIAN = make_case(MechanismName.GAUSSIAN, "comparison", method=Method.NET_WINS, items=2, delta=1e-3)
+GAUSSIAN = make_case(GAUSSIAN, "comparison", method=Method.NET_WINS, items=2, delta=1e-3)
 
 
 def test_the_loss_of_laplace_noise_is_the_ratio_of_probabilities() -> None:
-    case = make_case(MechanismName.LAPLACE, "comparison", method=Method.WINS, items=2)
+    case = make_case(LAPLACE, "comparison", method=Method.WINS, items=2)
     calibrated, one, other = statistics(case)
-    assert isinstance(calibrated.noise, noise.LaplaceNoise)
+    assert isinstance(calibrated.noise, lattice.LaplaceNoise)
     outputs = np.array([[5, -3], [0, 1], [1, 1]])
 
     def log_probability(
@@ -54,7 +54,7 @@ def test_coarse_and_fine_lattices_agree() -> None:
 def test_the_gaussian_claim_is_kept_and_near() -> None:
     """The zCDP conversion claims 1 where 0.867 is exact."""
     calibrated, one, other = statistics(GAUSSIAN)
-    assert isinstance(calibrated.noise, noise.GaussianNoise)
+    assert isinstance(calibrated.noise, lattice.GaussianNoise)
     exact = losses.gaussian_epsilon(calibrated.noise.scale, other - one, 1e-3)
     assert 0.8 < exact <= 1.0
     assert losses.gaussian_delta(calibrated.noise.scale, other - one, exact) == pytest.approx(1e-3, rel=1e-6)
@@ -72,7 +72,7 @@ def test_the_density_of_the_perturbed_mle_is_that_of_its_link(link: Link) -> Non
 def test_the_losses_of_groups_add_up() -> None:
     """Two statistics that differ in two groups lose twice what they lose in one; at every output Laplace noise says
     either +ε or −ε, or less in between, so 400 runs are enough to see both signs in both groups."""
-    case = make_case(MechanismName.LAPLACE, "comparison", method=Method.NET_WINS, items=2)
+    case = make_case(LAPLACE, "comparison", method=Method.NET_WINS, items=2)
     calibrated, one, other = statistics(case)
     alone = blackbox.scores(calibrated, one, other, 400, of_one=True)
     both = blackbox.scores(calibrated, np.array([one, one]), np.array([other, other]), 400, of_one=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from quietrank import noise
 from quietrank.auditing import norms
+from quietrank.noise import knorm
 from quietrank.promise.graph import Graph, complete, double_cover, from_pairs
 
 GRAPHS = [
@@ -38,7 +38,7 @@ def _by_linear_program(graph: Graph, point: list[int]) -> float:
 def test_the_gauge_is_that_of_a_linear_program(graph: Graph) -> None:
     """Sets of vertices and flows say the same, exactly and for real points."""
     rng = np.random.default_rng(1)
-    body = noise.Zonotope(graph, Fraction(1))
+    body = knorm.Zonotope(graph, Fraction(1))
     i, j = graph.ends
     for _ in range(20):
         flow = rng.integers(-9, 10, len(graph.edges))
@@ -52,13 +52,13 @@ def test_the_gauge_is_that_of_a_linear_program(graph: Graph) -> None:
 
 def test_what_leaves_the_plane_has_no_gauge() -> None:
     """A total that moves, or weight that goes from one component to another, is covered by no factor."""
-    assert norms.zonotope_gauge(noise.Zonotope(complete(3), Fraction(1)), [1, 0, 0]) == norms.INFINITE
-    parted = noise.Zonotope(from_pairs(4, [(0, 1), (2, 3)]), Fraction(1))
+    assert norms.zonotope_gauge(knorm.Zonotope(complete(3), Fraction(1)), [1, 0, 0]) == norms.INFINITE
+    parted = knorm.Zonotope(from_pairs(4, [(0, 1), (2, 3)]), Fraction(1))
     assert norms.zonotope_gauge(parted, [1, 0, -1, 0]) == norms.INFINITE
 
 
 def test_the_extra_entry_has_its_own_width() -> None:
     """K = Z(G) × [−t, t]."""
-    body = noise.Zonotope(complete(2), Fraction(1), Fraction(6))
+    body = knorm.Zonotope(complete(2), Fraction(1), Fraction(6))
     assert norms.zonotope_gauge(body, [1, -1, 12]) == 2
     assert norms.zonotope_gauge(body, [3, -3, 12]) == 3

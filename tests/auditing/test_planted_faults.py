@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from quietrank import crossing as mechanism
-from quietrank import noise, pipeline
+from quietrank import pipeline
+from quietrank.arrays import Integers
 from quietrank.auditing import run
 from quietrank.auditing.attacked import CHORD, GROUPS
 from quietrank.auditing.cases import Case, make_case
@@ -27,18 +27,19 @@ from quietrank.auditing.report import Finding
 from quietrank.auditing.run import Sizes
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC
 from quietrank.mechanisms import additive
-from quietrank.mechanisms.additive import MechanismName
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
+from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import Privacy
+from quietrank.promise.promise import PERSON_GRID, Bounded
 from quietrank.statistics import sensitivity
 from quietrank.statistics.method import Method
-from quietrank.statistics.sensitivity import PERSON_GRID, Bounded, Statistic, half_vote
+from quietrank.statistics.statistic import Statistic
 from quietrank.votes import bound as bounding
 from quietrank.votes import check, snapshot, tally
 from quietrank.votes import read as votes
+from tests.steps import half_vote
 
-Integers = NDArray[np.int64]
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 SMALL = Sizes(
@@ -48,7 +49,7 @@ RISK = 1e-8
 """a sound library fails a test of this file less than once in a million runs"""
 
 LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED = (
-    MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN, MechanismName.PERTURBED_MLE
+    LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE
 )  # fmt: skip
 VOTES = make_case(LAPLACE, "comparison", method=Method.WINS, items=3)
 ADDED_VOTES = make_case(LAPLACE, "comparison", "add-remove", method=Method.WINS)
@@ -119,8 +120,8 @@ def half_the_zonotope_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def half_the_gaussian_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = lattice.GaussianNoise.add
-    monkeypatch.setattr(lattice.GaussianNoise, "add", lambda self, v: draw(lattice.GaussianNoise(self.scale / 2), v))
+    draw = lattice.GaussianNoise.add_to
+    monkeypatch.setattr(lattice.GaussianNoise, "add_to", lambda self, v: draw(lattice.GaussianNoise(self.scale / 2), v))
 
 
 def the_published_constant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,7 +353,7 @@ def a_seal_paid_once_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def one_draw_inside_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw, kept = noise.truncated_laplace, list[list[int]]()
+    draw, kept = lattice.truncated_laplace, list[list[int]]()
 
     def reused(size: int, scale: float) -> list[int]:
         if kept and len(kept[-1]) == size:
@@ -387,7 +388,7 @@ def half_the_scale_inside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def half_the_noise_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """λ as it should be, and half of it drawn."""
-    draw = noise.truncated_laplace
+    draw = lattice.truncated_laplace
     monkeypatch.setattr(noise, "truncated_laplace", lambda size, scale: draw(size, scale / 2))
 
 

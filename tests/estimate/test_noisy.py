@@ -13,7 +13,8 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import PrivacyError, QuietrankError, ReleaseError
-from quietrank.estimate.noisy import GroupedTally, NoisyTally, PublicPairs
+from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.mechanisms.mechanism import PublicPairs
 from quietrank.promise.privacy import Privacy
 from quietrank.publish import tally_file
 from tests.helpers import PRIVACIES, Vote, from_arrow, privacy_id
@@ -74,10 +75,10 @@ def test_large_values_and_askable_pairs_survive(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_rank_is_a_tally_ranked(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same noise gives the same release, in one go or by way of a file."""
-    from quietrank import noise
+    from quietrank.noise import knorm, lattice
 
-    for kind in (noise.LaplaceNoise, noise.KNormNoise):
-        monkeypatch.setattr(kind, "add", lambda self, values: values + np.arange(len(values)) * 2**21)
+    for kind in (lattice.LaplaceNoise, knorm.KNormNoise):
+        monkeypatch.setattr(kind, "add_to", lambda self, values: values + np.arange(len(values)) * 2**21)
     for privacy in PRIVACIES:
         votes = from_arrow(VOTES)
         direct = qr.rank(votes, privacy, method=method)

@@ -19,12 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from quietrank import noise, pipeline
+from quietrank import pipeline
 from quietrank.errors import BudgetError, QuietrankError
 from quietrank.ledger import book as ledgers
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger import records as ledger_records
 from quietrank.ledger.book import BudgetLedger
+from quietrank.noise import knorm
 from quietrank.promise.accounting import Charge, Cost
 from quietrank.promise.privacy import Privacy
 from quietrank.votes.read import Votes, read_votes
@@ -66,15 +67,15 @@ class Doomed:
 
 def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, began: Path | None = None) -> int:
     """One release as `quietrank rank --ledger … --out …` makes it, noting each draw of noise."""
-    draw, doomed = noise.KNormNoise.add, Doomed(folder / "ledger", steps, began)
+    draw, doomed = knorm.KNormNoise.add, Doomed(folder / "ledger", steps, began)
     doomed.later = mutant == "debit-after-draw"
 
-    def noted(self: noise.KNormNoise, values: Any) -> Any:
+    def noted(self: knorm.KNormNoise, values: Any) -> Any:
         with open(folder / "draws", "ab", buffering=0) as stream:
             stream.write(b".")
         return draw(self, values)
 
-    noise.KNormNoise.add = noted  # type: ignore[method-assign]
+    knorm.KNormNoise.add = noted  # type: ignore[method-assign]
     try:
         release = pipeline.rank(votes, PRIVACY, ledger=doomed)
         if mutant == "debit-after-draw":
@@ -85,7 +86,7 @@ def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, beg
             release.to_json(folder / f"{release.ledger_entry}.json")
     finally:
         sys.setprofile(None)
-        noise.KNormNoise.add = draw  # type: ignore[method-assign]
+        knorm.KNormNoise.add = draw  # type: ignore[method-assign]
     return doomed.steps or 0
 
 

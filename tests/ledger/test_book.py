@@ -21,15 +21,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quietrank as qr
-from quietrank import noise
 from quietrank.errors import BudgetError, LedgerError, PrivacyError
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.records import chained
+from quietrank.noise import knorm
 from quietrank.promise.accounting import Charge, Cost, rho_for
-from quietrank.votes.tally import tally_votes
 from tests.cli.test_app import GOOD, Run, run  # noqa: F401
 from tests.helpers import from_arrow, write_csv
+from tests.steps import tally_votes
 
 VOTES = [("p1", "A1", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "A1", "Ω", "b")]
 
@@ -206,7 +206,7 @@ def test_a_release_that_fails_after_its_debit_stays_paid(path: Path, monkeypatch
     def fail(*_: object) -> None:
         raise RuntimeError("out of entropy")
 
-    monkeypatch.setattr(noise.KNormNoise, "add", fail)
+    monkeypatch.setattr(knorm.KNormNoise, "add", fail)
     with pytest.raises(RuntimeError):
         qr.rank(from_arrow(VOTES), qr.Privacy(0.6, "comparison"), ledger=ledger)
     assert len(ledger.entries()) == 1

@@ -26,7 +26,8 @@ from quietrank.ledger.composition import (
 )
 from quietrank.promise.accounting import Cost, delta_of, epsilon_of, rho_for
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
-from quietrank.statistics.sensitivity import Statistic, sensitivity
+from quietrank.statistics.net_wins import NET_WINS
+from tests.steps import sensitivity
 
 BUDGETS = [(0.1, 1e-5), (1.0, 1e-6), (4.0, 1e-6), (8.0, 1e-9), (30.0, 1e-3)]
 
@@ -314,7 +315,7 @@ def test_a_vote_of_the_file_costs_no_more_where_votes_are_kept() -> None:
     kept, free = release(COMPARISON, ADD_REMOVE, 3), release(COMPARISON, ADD_REMOVE, None)
     for neighbours, k in ((ADD_REMOVE, 1), (REPLACE, 2)):
         assert units_apart(kept, COMPARISON, neighbours) == units_apart(free, COMPARISON, neighbours) == k
-    assert sensitivity(kept, Statistic.NET_WINS).l1 == 2 * sensitivity(free, Statistic.NET_WINS).l1
+    assert sensitivity(kept, NET_WINS).l1 == 2 * sensitivity(free, NET_WINS).l1
     page = " ".join((Path(__file__).parents[2] / "docs/proofs/composition.md").read_text(encoding="utf-8").split())
     assert "k = 1 in an `add-remove` ledger and k = 2 in a `replace` one" in page
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quietrank.arrays import Floats
 from quietrank.maths import field
-from quietrank.maths.field import ERROR_BOUND, CellField, DenseField, Floats
+from quietrank.maths.field import ERROR_BOUND, CellField, DenseField
 
 ROUNDING = 1e-14  # of the direct sums themselves, relative to the total mass
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quietrank
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 from quietrank.estimators import fit_arrays
 from quietrank.maths import fit as module
 from quietrank.maths.hessian import Hessian
-from quietrank.maths.pairs import FloatArray
 
 CEMS = Path(quietrank.__file__).parent / "data" / "cems.csv"
 IMMIGRATION = Path(__file__).parents[3] / "shared" / "data" / "immigration.csv"
@@ -67,13 +67,13 @@ def test_symmetries(data: tuple[int, Votes], ridge: float, seed: int) -> None:
     np.testing.assert_array_equal(fit_arrays(winner[row], loser[row], n, ridge, tie[row]).scores, scores)
 
 
-def dense_errors(hessian: Hessian) -> FloatArray:
+def dense_errors(hessian: Hessian) -> Floats:
     """√diag of the pseudo-inverse, projected per component, written out."""
     off = hessian.weight.toarray()
     labels = hessian.problem.components
     same = labels[:, None] == labels
     project = np.eye(hessian.n) - same / same.sum(axis=1)
-    errors: FloatArray = np.sqrt(np.diag(project @ np.linalg.pinv(np.diag(hessian.diagonal) - off - off.T) @ project))
+    errors: Floats = np.sqrt(np.diag(project @ np.linalg.pinv(np.diag(hessian.diagonal) - off - off.T) @ project))
     return errors
 
 

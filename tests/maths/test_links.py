@@ -9,6 +9,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 from quietrank.maths.fit import fit_arrays
 from quietrank.maths.links import (
@@ -24,7 +25,6 @@ from quietrank.maths.links import (
     get_link,
     pi_decimal,
 )
-from quietrank.maths.pairs import FloatArray
 from quietrank.mechanisms.perturbed_mle.mechanism import make_plan
 from quietrank.promise.privacy import Privacy
 
@@ -149,7 +149,7 @@ def test_a_changed_or_derived_built_in_link_is_not_built_in() -> None:
     """Other constants, or other functions behind the same name; an equal copy is the link itself."""
 
     class Derived(Logistic):
-        def grad(self, x: FloatArray) -> FloatArray:
+        def grad(self, x: Floats) -> Floats:
             return 0 * x
 
         def __eq__(self, other: object) -> bool:
@@ -164,7 +164,7 @@ def test_a_changed_or_derived_built_in_link_is_not_built_in() -> None:
     assert get_link(HyperbolicSecant()) is HYPERBOLIC_SECANT
 
 
-def _squared(x: FloatArray) -> FloatArray:
+def _squared(x: Floats) -> Floats:
     return LOGISTIC.cdf(x) ** 2
 
 
@@ -189,8 +189,8 @@ def test_probit_as_own_link_is_refuted() -> None:
     """Declaring finite constants for the probit link does not get it past the check."""
     from scipy.special import log_ndtr, ndtr
 
-    def psi(x: FloatArray) -> FloatArray:
-        result: FloatArray = np.exp(-(x**2) / 2 - log_ndtr(x)) / math.sqrt(2 * math.pi)
+    def psi(x: Floats) -> Floats:
+        result: Floats = np.exp(-(x**2) / 2 - log_ndtr(x)) / math.sqrt(2 * math.pi)
         return result
 
     probit = CustomLink("own-probit", 2.0, 1.0, ndtr, lambda x: -log_ndtr(x), psi, lambda x: psi(x) * (psi(x) + x))

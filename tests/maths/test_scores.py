@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from quietrank.arrays import Floats, Places
 from quietrank.errors import SolverError
 from quietrank.maths.field import DENSE_LIMIT
 from quietrank.maths.scores import (
@@ -19,8 +19,6 @@ from quietrank.maths.scores import (
     fit_scores,
     rank_one_weights,
 )
-
-Floats = NDArray[np.float64]
 
 
 def counts(design: Design, n: int) -> Floats:
@@ -132,7 +130,7 @@ class Case:
 
     s: Floats
     design: Design
-    order: NDArray[np.intp]
+    order: Places
     relabelled: Design
 
 

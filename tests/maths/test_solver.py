@@ -10,12 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 from quietrank.maths import hessian, solver
 from quietrank.maths.certificate import certified_gradient_norm, decimal_gradient, gradient_with_error
 from quietrank.maths.hessian import Hessian
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC, Link
-from quietrank.maths.pairs import FloatArray, Pairs, aggregate
+from quietrank.maths.pairs import Pairs, aggregate
 from quietrank.maths.problem import Problem
 from quietrank.maths.solver import solve, solve_certified
 
@@ -24,7 +25,7 @@ KINDS = ["sparse", "star", "chain", "disconnected", "separated", "champion", "cl
 Wins = list[tuple[int, int, float, float]]  # i, j, wins of i, wins of j
 
 
-def reference(n: int, wins: Wins, ridge: float, linear: list[float], digits: int = 40) -> FloatArray:
+def reference(n: int, wins: Wins, ridge: float, linear: list[float], digits: int = 40) -> Floats:
     """Plain damped Newton with the logistic link in decimal arithmetic; shares no code with the solver."""
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = digits, MAX_EMAX, MIN_EMIN
@@ -196,7 +197,7 @@ def test_certificate_is_an_upper_bound(graph: tuple[int, Wins], ridge: float, li
         assert certified <= float(true) * 1.001 + 1e-14 * (20 + np.ptp(theta)) * size
 
 
-def exact_norm(problem: Problem, theta: FloatArray) -> Decimal:
+def exact_norm(problem: Problem, theta: Floats) -> Decimal:
     """‖∇f(θ)‖ at 70 digits, pair by pair."""
     with localcontext() as context:
         context.prec = 70
@@ -334,7 +335,7 @@ def test_secant_link_matches_scipy() -> None:
 
     wins: Wins = [(0, 1, 5.0, 2.0), (1, 2, 3.0, 1.0), (0, 3, 4.0, 4.0)]
 
-    def f(t: FloatArray) -> float:
+    def f(t: Floats) -> float:
         x = np.array([t[i] - t[j] for i, j, _, _ in wins])
         F = 2 / np.pi * np.arctan(np.exp(np.pi * x / 2))
         a, b = np.array([row[2] for row in wins]), np.array([row[3] for row in wins])

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from quietrank.errors import QuietrankError
-from quietrank.mechanisms.additive import MechanismName, calibrate, for_items
-from quietrank.mechanisms.choose import choose
 from quietrank.mechanisms.perturbed_mle.mechanism import make_plan
+from quietrank.mechanisms.registry import MECHANISMS, named
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
 from quietrank.statistics.method import Method
-from quietrank.statistics.sensitivity import Statistic
+from quietrank.statistics.statistic import BY_DESIGN, Statistic
+from tests.steps import COUNTS, calibrate, choose, for_items
 
 FILE = Path(__file__).parent.parent / "snapshots" / "calibrations.jsonl.gz"
 
@@ -63,7 +63,7 @@ def entries() -> Iterator[tuple[str, Any]]:
 def _for_items(name: str, items: Items, privacy: Privacy, groups: bool) -> Iterator[tuple[str, Any]]:
     resolved = for_items(privacy, items)
     yield f"{name} | statement", resolved.statement
-    for mechanism, statistic in product(("laplace", "zonotope", "gaussian"), Statistic):
+    for mechanism, statistic in product(("laplace", "zonotope", "gaussian"), COUNTS):
         made = _or_refused(_calibrated, items, resolved, mechanism, statistic, groups)
         yield f"{name} | {mechanism} | {statistic}", made
     for method, mechanism in product(("auto", "wins"), ("auto", "laplace", "zonotope", "gaussian")):
@@ -73,15 +73,15 @@ def _for_items(name: str, items: Items, privacy: Privacy, groups: bool) -> Itera
         yield f"{name} | perturbed-mle, {gamma}, {calibration}", made
 
 
-def _calibrated(items: Items, privacy: Privacy, mechanism: str, statistic: str, groups: bool) -> dict[str, Any]:
-    made = calibrate(items, privacy, Statistic(statistic), MechanismName(mechanism), groups=groups)
+def _calibrated(items: Items, privacy: Privacy, mechanism: str, statistic: Statistic, groups: bool) -> dict[str, Any]:
+    made = calibrate(items, privacy, statistic, MECHANISMS[mechanism], groups=groups)
     clip = made.clip
     return {
         "promise": made.privacy.statement,
         "limits": [made.privacy.max_per_person, made.privacy.clip],
         "step": str(made.step),
         "share": str(made.share),
-        "clip": None if clip is None else [str(clip.norm), clip.by_design],
+        "clip": None if clip is None else [str(clip.norm), clip.squares == BY_DESIGN],
         "cost": [made.cost.epsilon, made.cost.delta, made.cost.rho],
         "figures": dict(made.figures),
         "law": _law(made.law),
@@ -90,7 +90,7 @@ def _calibrated(items: Items, privacy: Privacy, mechanism: str, statistic: str, 
 
 
 def _chosen(items: Items, privacy: Privacy, method: str, mechanism: str, groups: bool) -> dict[str, Any]:
-    choice = choose(items, privacy, Method(method), MechanismName(mechanism), groups=groups)
+    choice = choose(items, privacy, Method(method), named(mechanism), groups=groups)
     return {
         "mechanism": str(choice.noise.mechanism),
         "statistic": str(choice.noise.statistic),

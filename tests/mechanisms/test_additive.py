@@ -8,14 +8,21 @@ from typing import Any
 
 import pytest
 
-from quietrank import noise
+from quietrank.crossing import require_kept
 from quietrank.errors import PrivacyError
-from quietrank.mechanisms.additive import Calibrated, MechanismName, calibrate, default_clip, for_items, require_kept
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Calibrated
+from quietrank.mechanisms.zonotope import ZONOTOPE
+from quietrank.noise import knorm
 from quietrank.promise.accounting import delta_of
 from quietrank.promise.items import Items, declare, with_pairs
 from quietrank.promise.privacy import Privacy
 from quietrank.simulation import item_names
-from quietrank.statistics.sensitivity import Statistic, sensitivity
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
+from tests.steps import calibrate, default_clip, for_items, sensitivity
 
 SIX = Items(tuple("abcdef"))
 PROMISES: list[dict[str, Any]] = [
@@ -28,7 +35,7 @@ PROMISES: list[dict[str, Any]] = [
 def _calibrations(items: Items, **promise: Any) -> list[Calibrated]:
     """All mechanisms and statistics that this promise can have."""
     found = []
-    for mechanism in (MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN):
+    for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN):
         for statistic in Statistic:
             privacy = for_items(Privacy(0.7, delta=1e-5, **promise), items)
             for groups in (False, True):
@@ -47,15 +54,15 @@ def test_what_is_calibrated_is_kept_and_not_by_a_wide_margin(promise: dict[str, 
     for calibrated in found:
         require_kept(SIX, calibrated)
         assert calibrated.cost.epsilon == 0.7
-        assert (calibrated.cost.delta > 0) == (calibrated.mechanism is MechanismName.GAUSSIAN)
+        assert (calibrated.cost.delta > 0) == (calibrated.mechanism is GAUSSIAN)
         with pytest.raises(PrivacyError, match="nothing was released"):
             require_kept(SIX, dataclasses.replace(calibrated, noise=_quieter(calibrated.noise, Fraction(99, 100))))
 
 
 def _quieter(drawn: Any, factor: Fraction) -> Any:
-    if isinstance(drawn, noise.KNormNoise):
+    if isinstance(drawn, knorm.KNormNoise):
         body = drawn.body
-        if isinstance(body, noise.Zonotope):
+        if isinstance(body, knorm.Zonotope):
             return dataclasses.replace(drawn, body=dataclasses.replace(body, unit=body.unit * factor))
         return dataclasses.replace(drawn, body=dataclasses.replace(body, scale=body.scale * factor))
     return dataclasses.replace(drawn, scale=drawn.scale * float(factor))
@@ -64,7 +71,7 @@ def _quieter(drawn: Any, factor: Fraction) -> Any:
 def test_the_gaussian_states_what_its_rho_converts_to() -> None:
     """ρ inside, (ε, δ) outside: the conversion is tight and never beyond δ."""
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=10)
-    cost = calibrate(SIX, privacy, Statistic.NET_WINS, MechanismName.GAUSSIAN).cost
+    cost = calibrate(SIX, privacy, NET_WINS, GAUSSIAN).cost
     assert cost.rho is not None
     assert 0.999e-6 < delta_of(cost.rho, 1.0) <= 1e-6
 
@@ -72,23 +79,23 @@ def test_the_gaussian_states_what_its_rho_converts_to() -> None:
 def test_pure_mechanisms_promise_no_delta() -> None:
     """A δ that was allowed and not used is not in the promise."""
     privacy = for_items(Privacy(1.0, "person", delta=1e-6, one_per_pair=True), SIX)
-    for mechanism in (MechanismName.LAPLACE, MechanismName.ZONOTOPE):
-        kept = calibrate(SIX, privacy, Statistic.NET_WINS, mechanism)
+    for mechanism in (LAPLACE, ZONOTOPE):
+        kept = calibrate(SIX, privacy, NET_WINS, mechanism)
         assert (kept.privacy.delta, kept.cost.delta) == (0, 0)
 
 
 def test_the_gaussian_needs_a_delta() -> None:
     """Without one it is refused, with the remedy."""
     with pytest.raises(PrivacyError, match="needs delta above 0"):
-        calibrate(SIX, Privacy(1.0, "person", max_per_person=3), Statistic.NET_WINS, MechanismName.GAUSSIAN)
+        calibrate(SIX, Privacy(1.0, "person", max_per_person=3), NET_WINS, GAUSSIAN)
 
 
 @pytest.mark.parametrize("promise", [{"max_per_person": 3}, {"one_per_pair": True}])
 def test_the_zonotope_needs_one_answer_per_pair_and_net_wins(promise: dict[str, Any]) -> None:
     """Refused for people who may answer often, and for plain wins."""
-    statistic = Statistic.NET_WINS if "max_per_person" in promise else Statistic.WINS
+    statistic = NET_WINS if "max_per_person" in promise else WINS
     with pytest.raises(PrivacyError, match=r"one_per_pair=True|does not release wins"):
-        calibrate(SIX, for_items(Privacy(1.0, "person", **promise), SIX), statistic, MechanismName.ZONOTOPE)
+        calibrate(SIX, for_items(Privacy(1.0, "person", **promise), SIX), statistic, ZONOTOPE)
 
 
 def test_the_limit_is_filled_in_from_the_askable_pairs() -> None:
@@ -103,19 +110,19 @@ def test_the_limit_is_filled_in_from_the_askable_pairs() -> None:
 @pytest.mark.parametrize(
     ("statistic", "neighbours", "design"),
     [
-        (Statistic.NET_WINS, "replace", "uniform"),
-        (Statistic.WINS_AND_LOSSES, "replace", "private"),
-        (Statistic.NET_WINS_AND_EXPOSURES, "replace", "private"),
-        (Statistic.NET_WINS, "outcome", "public"),
-        (Statistic.NET_WINS_AND_EXPOSURES, "replace", "uniform"),
-        (Statistic.WINS, "replace", "private"),
+        (NET_WINS, "replace", "uniform"),
+        (WINS_AND_LOSSES, "replace", "private"),
+        (NET_WINS_AND_EXPOSURES, "replace", "private"),
+        (NET_WINS, "outcome", "public"),
+        (NET_WINS_AND_EXPOSURES, "replace", "uniform"),
+        (WINS, "replace", "private"),
     ],
 )
 def test_the_default_clip_is_a_typical_norm(statistic: Statistic, neighbours: str, design: str) -> None:
     """Between a third of and the whole largest norm that a person with L votes can have."""
     items, L = Items(tuple(item_names(20))), 40
     privacy = Privacy(1, "person", delta=1e-6, neighbours=neighbours, design=design, max_per_person=L)
-    largest = {Statistic.WINS: L, Statistic.WINS_AND_LOSSES: L * 2**0.5}.get(statistic, L / 2**0.5)
+    largest = {WINS: L, WINS_AND_LOSSES: L * 2**0.5}.get(statistic, L / 2**0.5)
     assert largest / 8 < default_clip(items, privacy, statistic) < largest
 
 
@@ -123,7 +130,7 @@ def test_all_pairs_of_many_items_need_no_graph() -> None:
     """Ten thousand items with one answer per pair: the cut of all pairs is known without listing them."""
     many = Items(tuple(item_names(10_000)))
     privacy = for_items(Privacy(1.0, "person", one_per_pair=True, max_per_person=20), many)
-    assert calibrate(many, privacy, Statistic.NET_WINS, MechanismName.LAPLACE).law.spread.net_wins > 40
+    assert calibrate(many, privacy, NET_WINS, LAPLACE).law.spread.net_wins > 40
     few = for_items(Privacy(1.0, "person", one_per_pair=True), SIX)
-    for statistic in (Statistic.NET_WINS, Statistic.WINS, Statistic.WINS_AND_LOSSES, Statistic.NET_WINS_AND_TOTAL):
+    for statistic in (NET_WINS, WINS, WINS_AND_LOSSES, NET_WINS_AND_TOTAL):
         assert sensitivity(few, statistic, 6) == sensitivity(few, statistic, SIX.graph)

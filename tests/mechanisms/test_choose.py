@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from quietrank.errors import PrivacyError
-from quietrank.mechanisms.additive import MechanismName, for_items
-from quietrank.mechanisms.choose import candidates, choose, expected_noise
+from quietrank.mechanisms.choose import expected_noise
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
 from quietrank.simulation import item_names
 from quietrank.statistics.method import Method
+from tests.steps import candidates, choose, for_items
 
 
 def _items(n: int) -> Items:
@@ -25,27 +28,27 @@ def _chosen(n: int, **promise: object) -> MechanismName:
 
 def test_sixty_items_and_a_hundred_votes_each_get_gaussian_noise() -> None:
     """The example of many votes per person."""
-    assert _chosen(60, delta=1e-6, max_per_person=100) is MechanismName.GAUSSIAN
+    assert _chosen(60, delta=1e-6, max_per_person=100) is GAUSSIAN
 
 
 def test_a_small_survey_with_one_answer_per_pair_gets_the_zonotope() -> None:
     """Six items, fifteen pairs."""
-    assert _chosen(6, one_per_pair=True) is MechanismName.ZONOTOPE
-    assert _chosen(6, one_per_pair=True, design="uniform") is MechanismName.ZONOTOPE
+    assert _chosen(6, one_per_pair=True) is ZONOTOPE
+    assert _chosen(6, one_per_pair=True, design="uniform") is ZONOTOPE
 
 
 def test_few_votes_on_many_pairs_get_laplace_noise() -> None:
     """One answer per pair helps little where a person answers three of 190 pairs."""
-    assert _chosen(20, one_per_pair=True, max_per_person=3) is MechanismName.LAPLACE
+    assert _chosen(20, one_per_pair=True, max_per_person=3) is LAPLACE
 
 
 def test_no_weaker_promise_is_ever_chosen() -> None:
     """No δ was given: no Gaussian; no one-per-pair: no zonotope."""
     items = _items(60)
-    assert candidates(items, Privacy(1, "person", max_per_person=100), Method.AUTO) == [MechanismName.LAPLACE]
-    assert candidates(items, Privacy(1, "comparison"), Method.AUTO) == [MechanismName.LAPLACE]
+    assert candidates(items, Privacy(1, "person", max_per_person=100), Method.AUTO) == [LAPLACE]
+    assert candidates(items, Privacy(1, "comparison"), Method.AUTO) == [LAPLACE]
     clipped = Privacy(1, "person", delta=1e-6, clip=4.0)
-    assert candidates(items, clipped, Method.AUTO) == [MechanismName.GAUSSIAN]
+    assert candidates(items, clipped, Method.AUTO) == [GAUSSIAN]
 
 
 def test_the_alternatives_are_told_in_order() -> None:
@@ -63,12 +66,12 @@ def test_a_mechanism_that_was_asked_for_is_taken() -> None:
     """Without alternatives, because none were weighed."""
     items = _items(6)
     privacy = for_items(Privacy(1, "person", one_per_pair=True), items)
-    choice = choose(items, privacy, Method.NET_WINS, MechanismName.LAPLACE)
-    assert choice.noise.mechanism is MechanismName.LAPLACE
+    choice = choose(items, privacy, Method.NET_WINS, LAPLACE)
+    assert choice.noise.mechanism is LAPLACE
     assert choice.alternatives == ()
 
 
 def test_a_clip_alone_cannot_serve_laplace_noise() -> None:
     """A clipped vector has no bounded weight; the message says what is missing."""
     with pytest.raises(PrivacyError, match="max_per_person"):
-        choose(_items(3), Privacy(1, "person", delta=1e-6, clip=2.0), Method.AUTO, MechanismName.LAPLACE)
+        choose(_items(3), Privacy(1, "person", delta=1e-6, clip=2.0), Method.AUTO, LAPLACE)

@@ -8,19 +8,20 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 
 import quietrank as qr
-from quietrank import noise
-from quietrank.crossing import add_noise, exact_values
+from quietrank.arrays import Integers
+from quietrank.crossing import exact_values
 from quietrank.demo import demo_votes
 from quietrank.estimate.methods import estimate
-from quietrank.mechanisms.additive import MechanismName, calibrate, for_items
-from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.zonotope import ZONOTOPE
+from quietrank.noise import lattice
 from quietrank.simulation import item_names, people_votes
 from quietrank.statistics.method import Method
-from quietrank.statistics.sensitivity import Statistic
-from quietrank.votes.tally import tally_votes
+from quietrank.statistics.net_wins import NET_WINS
+from tests.steps import add_noise, calibrate, choose, for_items, tally_votes
 
 IMMIGRATION = Path(__file__).parents[3] / "shared" / "data" / "immigration.csv"
 
@@ -35,11 +36,11 @@ def _survey(name: str) -> qr.Votes:
     return qr.read_votes(IMMIGRATION, items=items)
 
 
-def _ranks(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ranks(values: Integers) -> Integers:
     return np.argsort(np.argsort(-values, kind="stable"))
 
 
-def _rank_difference(exact: NDArray[np.int64], drawn: noise.Noise, releases: int) -> float:
+def _rank_difference(exact: Integers, drawn: noise.Noise, releases: int) -> float:
     truth = _ranks(exact)
     return float(np.mean([np.abs(_ranks(drawn.add(exact)) - truth).mean() for _ in range(releases)]))
 
@@ -51,9 +52,9 @@ def test_the_zonotope_keeps_more_of_the_ranking(name: str, epsilon: float, relea
     """Mean absolute rank difference, against Laplace noise of scale 2L/ε on the net wins; about 0.52 to 0.65."""
     votes = _survey(name)
     privacy = for_items(qr.Privacy(epsilon, "person", one_per_pair=True, design="uniform"), votes.items)
-    zonotope = calibrate(votes.items, privacy, Statistic.NET_WINS, MechanismName.ZONOTOPE)
+    zonotope = calibrate(votes.items, privacy, NET_WINS, ZONOTOPE)
     exact = exact_values(tally_votes(votes, privacy), zonotope)
-    laplace = noise.LaplaceNoise(2 * privacy.limit / epsilon / float(zonotope.step))
+    laplace = lattice.LaplaceNoise(2 * privacy.limit / epsilon / float(zonotope.step))
     ours, theirs = (_rank_difference(exact, drawn, releases) for drawn in (zonotope.noise, laplace))
     assert ours <= most * theirs
 
@@ -74,9 +75,9 @@ def test_gaussian_noise_halves_the_error_of_an_arena(design: str) -> None:
     votes = qr.read_votes(table, items=names.tolist())
     privacy = qr.Privacy(1.0, "person", delta=1e-6, max_per_person=100, design=design)
     errors = {}
-    for asked in (MechanismName.AUTO, MechanismName.LAPLACE):
+    for asked in (MechanismName.AUTO, LAPLACE):
         chosen = choose(votes.items, privacy, Method.BRADLEY_TERRY, asked).noise
         tally = tally_votes(votes, chosen.privacy, chosen.clip)
         fits = (estimate(add_noise(tally, chosen), Method.BRADLEY_TERRY).scores for _ in range(40))
         errors[chosen.mechanism] = np.mean([np.linalg.norm(scores - theta) for scores in fits])
-    assert errors[MechanismName.GAUSSIAN] < 0.5 * errors[MechanismName.LAPLACE]
+    assert errors[GAUSSIAN] < 0.5 * errors[LAPLACE]

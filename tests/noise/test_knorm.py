@@ -8,14 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
-from quietrank.mechanisms.laws import LaplaceLaw, ZonotopeLaw
-from quietrank.noise import KNormNoise, LaplaceNoise, SumZero, Zonotope
-from quietrank.noise.knorm import saturating_sum
+from quietrank.arrays import Flags, Floats
+from quietrank.mechanisms.laplace import LaplaceLaw
+from quietrank.mechanisms.zonotope import ZonotopeLaw
+from quietrank.noise.knorm import KNormNoise, SumZero, Zonotope, saturating_sum
+from quietrank.noise.lattice import LaplaceNoise
 from quietrank.promise.graph import Graph, complete, double_cover
-from quietrank.statistics.sensitivity import Statistic
+from quietrank.statistics.net_wins import NET_WINS
 from tests.helpers import zonotope_gauge
 from tests.promise.test_graph import CYCLE_WITH_CHORD, K4_LESS_ONE, TWO_PARTS
 
@@ -23,19 +24,18 @@ ALMOST_NEVER = 1e-7
 """the p-value below which a test of freshly drawn noise fails"""
 UNIT = Fraction(2**30)
 """lattice steps per unit of K: rounding is then far below what the tests see"""
-Points = NDArray[np.float64]
 
 
-def draws(body: Zonotope | SumZero, number: int) -> Points:
+def draws(body: Zonotope | SumZero, number: int) -> Floats:
     return np.array([body.draw() for _ in range(number)], dtype=np.float64) / float(UNIT)
 
 
-def rejected(graph: Graph, number: int, rng: np.random.Generator) -> Points:
+def rejected(graph: Graph, number: int, rng: np.random.Generator) -> Floats:
     """Uniform points of Z(G) by rejection from a box, in coordinates that leave out one vertex of each part."""
     roots = set(graph.component)
     free = [vertex for vertex in range(graph.vertices) if vertex not in roots]
     degree = np.array([len(graph.neighbours[vertex]) for vertex in free])
-    found: list[Points] = []
+    found: list[Floats] = []
     while sum(map(len, found)) < number:
         points = np.zeros((2000, graph.vertices))
         points[:, free] = rng.uniform(-1, 1, (2000, len(free))) * degree
@@ -46,7 +46,7 @@ def rejected(graph: Graph, number: int, rng: np.random.Generator) -> Points:
     return np.concatenate(found)[:number]
 
 
-def _inside(graph: Graph, points: Points) -> NDArray[np.bool_]:
+def _inside(graph: Graph, points: Floats) -> Flags:
     """Z(G) by its facets: for every set S of vertices, x(S) ≤ the number of edges that leave S."""
     within = np.ones(len(points), dtype=bool)
     for size in range(1, graph.vertices + 1):
@@ -85,7 +85,7 @@ def test_a_wrong_radius_would_be_noticed() -> None:
 @pytest.mark.parametrize(("n", "most"), [(4, 7.3), (6, 17.2), (10, 50), (20, 212)])
 def test_the_zonotope_is_as_small_as_promised(n: int, most: float) -> None:
     """Standard deviation per item at ε = 1 under `replace`, all pairs: from the law, and drawn."""
-    assert ZonotopeLaw(Statistic.NET_WINS, complete(n), 1.0).spread.net_wins <= most
+    assert ZonotopeLaw(NET_WINS, complete(n), 1.0).spread.net_wins <= most
     drawn = draws(Zonotope(complete(n), UNIT), 2000)
     assert np.sqrt((drawn**2).mean()) < most * 1.2
 
@@ -182,5 +182,5 @@ def test_every_draw_is_fresh() -> None:
 def test_the_law_of_sum_zero_noise_is_the_noise() -> None:
     """The pseudo-random sampler that planning uses agrees with what releases draw."""
     rng = np.random.default_rng(4)
-    law = LaplaceLaw(Statistic.NET_WINS, 4, 1.0, sum_zero=True)
+    law = LaplaceLaw(NET_WINS, 4, 1.0, sum_zero=True)
     assert stats.ks_2samp(law.sample(rng, 20_000)[:, 0], draws(SumZero(4, UNIT), 3000)[:, 0]).pvalue > ALMOST_NEVER

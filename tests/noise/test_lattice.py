@@ -10,43 +10,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietrank import noise
 from quietrank.errors import PrivacyError
+from quietrank.noise import lattice
 
 
 @given(st.integers(1, 2**48), st.floats(0.01, 100))
 def test_the_scale_is_the_smallest_that_keeps_epsilon(sensitivity: int, epsilon: float) -> None:
     """Calibrate, then recompute: the map gives at most ε, and a scale a millionth smaller gives more."""
-    scale = noise.laplace_scale(sensitivity, epsilon)
-    assert noise.laplace_privacy_loss(scale, sensitivity) <= epsilon
-    assert noise.laplace_privacy_loss(scale * (1 - 1e-6), sensitivity) > epsilon
+    scale = lattice.laplace_scale(sensitivity, epsilon)
+    assert lattice.laplace_privacy_loss(scale, sensitivity) <= epsilon
+    assert lattice.laplace_privacy_loss(scale * (1 - 1e-6), sensitivity) > epsilon
 
 
 def test_division_alone_would_miss_epsilon() -> None:
     """The reason for rounding up: Δ/ε in floating point can lose more than ε."""
-    misses = [e for e in np.arange(1, 1000) / 100 if noise.laplace_privacy_loss(4 / e, 4) > e]
+    misses = [e for e in np.arange(1, 1000) / 100 if lattice.laplace_privacy_loss(4 / e, 4) > e]
     assert misses
-    assert all(noise.laplace_privacy_loss(noise.laplace_scale(4, e), 4) <= e for e in misses)
+    assert all(lattice.laplace_privacy_loss(lattice.laplace_scale(4, e), 4) <= e for e in misses)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
 def test_noise_of_no_scale_is_refused(scale: float) -> None:
     """OpenDP accepts scale 0, with an infinite loss; we do not."""
     with pytest.raises(PrivacyError):
-        noise.add_laplace(np.zeros(3, dtype=np.int64), scale)
+        lattice.add_laplace(np.zeros(3, dtype=np.int64), scale)
 
 
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(0, 1.0), (4, 1e-300), (2**54, 1e-9)])
 def test_useless_calibrations_are_refused(sensitivity: int, epsilon: float) -> None:
     """A vanishing ε says so instead of returning noise near the 64-bit limits."""
     with pytest.raises(PrivacyError):
-        noise.laplace_scale(sensitivity, epsilon)
+        lattice.laplace_scale(sensitivity, epsilon)
 
 
 def test_every_draw_is_fresh() -> None:
     """Two draws of the same values differ: there is no seed."""
     values = np.zeros(100, dtype=np.int64)
-    assert (noise.add_laplace(values, 1e6) != noise.add_laplace(values, 1e6)).any()
+    assert (lattice.add_laplace(values, 1e6) != lattice.add_laplace(values, 1e6)).any()
 
 
 @pytest.mark.parametrize("scale", [0.4, 3.0, 1e4])
@@ -55,21 +55,21 @@ def test_the_standard_deviation_is_the_one_stated(scale: float) -> None:
     z = np.arange(-int(60 * scale) - 60, int(60 * scale) + 61, dtype=np.float64)
     weights = np.exp(-np.abs(z) / scale)
     direct = math.sqrt((weights * z**2).sum() / weights.sum())
-    assert noise.laplace_standard_deviation(scale) == pytest.approx(direct, rel=1e-9)
+    assert lattice.laplace_standard_deviation(scale) == pytest.approx(direct, rel=1e-9)
 
 
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=10**12), st.floats(1e-6, 50))
 def test_the_gaussian_scale_is_the_smallest_that_keeps_rho(square: Fraction, rho: float) -> None:
     """Calibrate, then recompute: the map gives at most ρ, and a scale a millionth smaller gives more."""
-    scale = noise.gaussian_scale(square, rho)
-    assert noise.gaussian_rho(scale, square) <= rho
-    assert noise.gaussian_rho(scale * (1 - 1e-6), square) > rho
+    scale = lattice.gaussian_scale(square, rho)
+    assert lattice.gaussian_rho(scale, square) <= rho
+    assert lattice.gaussian_rho(scale * (1 - 1e-6), square) > rho
 
 
 @pytest.mark.parametrize("scale", [0.7, 3.0, 2.0**30])
 def test_gaussian_noise_has_the_right_scale_and_no_other(scale: float) -> None:
     """The mean square of 20 000 draws is within 6 % (six standard errors) of the discrete Gaussian's, not 20 % off."""
-    draws = noise.GaussianNoise(scale).add(np.zeros(20_000, dtype=np.int64)).astype(np.float64)
+    draws = lattice.GaussianNoise(scale).add(np.zeros(20_000, dtype=np.int64)).astype(np.float64)
     z = np.arange(-60, 61)
     weights = np.exp(-(z**2) / (2 * scale**2))
     variance = float((weights * z**2).sum() / weights.sum()) if scale < 10 else scale**2
@@ -81,4 +81,4 @@ def test_gaussian_noise_has_the_right_scale_and_no_other(scale: float) -> None:
 def test_useless_gaussian_calibrations_are_refused(square: Fraction, rho: float) -> None:
     """No sensitivity, no budget, or noise beyond any use."""
     with pytest.raises(PrivacyError):
-        noise.gaussian_scale(square, rho)
+        lattice.gaussian_scale(square, rho)

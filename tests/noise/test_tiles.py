@@ -7,8 +7,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from quietrank.arrays import Floats, Integers
 from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
 from quietrank.promise.graph import Graph, complete, double_cover, from_pairs
 from tests.helpers import zonotope_gauge
@@ -25,7 +25,7 @@ def _forests(graph: Graph) -> list[list[int]]:
     return [list(edges) for edges in choices if np.linalg.matrix_rank(generators[list(edges)]) == graph.dimension]
 
 
-def _tiles(graph: Graph, points: NDArray[np.float64]) -> NDArray[np.int64]:
+def _tiles(graph: Graph, points: Floats) -> Integers:
     """In how many tiles each point lies."""
     i, j = graph.ends
     generators = np.eye(graph.vertices)[i] - np.eye(graph.vertices)[j]

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 from quietrank.maths.pairs import Pairs
 from quietrank.maths.problem import Problem
 from quietrank.maths.solver import solve
 from quietrank.paper import dense
-from quietrank.paper.data import Duels, Floats, graph_duels, strengths, win_probabilities
+from quietrank.paper.data import Duels, graph_duels, strengths, win_probabilities
 
 
 def library(duels: Duels, noise: Floats, gamma: float) -> Floats:

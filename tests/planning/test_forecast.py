@@ -12,9 +12,12 @@ import pytest
 import quietrank as qr
 import quietrank.planning as planning
 from quietrank.errors import PrivacyError, QuietrankError
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.planning.forecast import Prediction
 from quietrank.planning.scoring import of_size_one, size
+from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from tests.imports import imports
 from tests.test_boundaries import SOURCES
 
@@ -85,17 +88,16 @@ def test_auto_marks_what_a_release_would_use() -> None:
     assert gaussian.score_error <= laplace.score_error / 2
 
 
-@pytest.mark.parametrize("mechanism", [MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN])
+@pytest.mark.parametrize("mechanism", [LAPLACE, ZONOTOPE, GAUSSIAN])
 def test_noise_of_size_one_scales_to_the_law(mechanism: MechanismName) -> None:
     """Sampling at size 1 and scaling is sampling: the same seed gives the same draws."""
-    from quietrank.mechanisms.additive import calibrate
     from quietrank.promise.items import Items
-    from quietrank.statistics.sensitivity import Statistic
+    from tests.steps import calibrate
 
     items = Items(("a", "b", "c", "d"))
     privacy = qr.Privacy(0.7, "person", delta=1e-6, one_per_pair=True, max_per_person=6)
-    gaussian = mechanism is MechanismName.GAUSSIAN
-    statistic = Statistic.NET_WINS_AND_EXPOSURES if gaussian else Statistic.NET_WINS_AND_TOTAL
+    gaussian = mechanism is GAUSSIAN
+    statistic = NET_WINS_AND_EXPOSURES if gaussian else NET_WINS_AND_TOTAL
     law = calibrate(items, privacy, statistic, mechanism).law
     direct, scaled = law.sample(np.random.default_rng(1), 50), of_size_one(law).sample(np.random.default_rng(1), 50)
     np.testing.assert_allclose(scaled * size(law), direct)

@@ -12,14 +12,17 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import QuietrankError
-from quietrank.mechanisms.additive import MechanismName, calibrate
+from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.planning import survey as surveys
 from quietrank.planning.survey import Counts, Group, Survey, simulate, spread_of
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
+from quietrank.promise.promise import Clip
 from quietrank.simulation import item_names
-from quietrank.statistics.sensitivity import Clip, Statistic
-from quietrank.votes.tally import tally_pairs, tally_votes
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
+from tests.steps import calibrate, tally_pairs, tally_votes
 
 FEW = Survey(items=5, people=40, per_person=6)
 
@@ -40,9 +43,9 @@ def _as_votes(group: Group) -> qr.Votes:
 @pytest.mark.parametrize(
     ("neighbours", "statistic"),
     [
-        *(("replace", statistic) for statistic in Statistic if statistic is not Statistic.NET_WINS_AND_TOTAL),
-        ("outcome", Statistic.NET_WINS),
-        ("outcome", Statistic.WINS),
+        *(("replace", statistic) for statistic in Statistic if statistic is not NET_WINS_AND_TOTAL),
+        ("outcome", NET_WINS),
+        ("outcome", WINS),
     ],
 )
 def test_clipped_counts_are_those_of_the_engine(distinct: bool, neighbours: str, statistic: Statistic) -> None:
@@ -101,7 +104,7 @@ def test_a_sample_of_people_tells_what_clipping_keeps(monkeypatch: pytest.Monkey
     asked = Survey(items=8, people=2000, per_person=20)
     privacy = _privacy(delta=1e-6, max_per_person=20)
     items = Items(tuple(item_names(8)))
-    clip = calibrate(items, privacy, Statistic.WINS_AND_LOSSES, MechanismName.GAUSSIAN).clip
+    clip = calibrate(items, privacy, WINS_AND_LOSSES, GAUSSIAN).clip
     whole = simulate(asked, privacy, clip, 30, 1).clipped
     monkeypatch.setattr(surveys, "MOST_BY_PERSON", 1000)
     short = simulate(asked, privacy, clip, 30, 1).clipped
@@ -171,7 +174,7 @@ def test_pairs_by_number(n: int) -> None:
 def test_counts_do_not_depend_on_clipping_beside_them(distinct: bool, people: int) -> None:
     """So what is said of one mechanism does not change with the others that are asked about."""
     asked, privacy = replace(FEW, people=people, distinct=distinct), _privacy(delta=1e-6)
-    clip = Clip.of(privacy, Statistic.NET_WINS, 1.7)
+    clip = Clip.of(privacy, NET_WINS, 1.7)
     alone, beside = (simulate(asked, privacy, each, 3, 5) for each in (None, clip))
     np.testing.assert_array_equal(alone.plain.wins, beside.plain.wins)
     assert beside.clipped is not None

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank.errors import QuietrankError
-from quietrank.mechanisms.additive import MechanismName
 from quietrank.planning.forecast import Prediction
 from quietrank.planning.question import Question
 from quietrank.planning.survey import Survey

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import quietrank as qr
-from quietrank import noise
 from quietrank.errors import ReleaseError
+from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.publish.release import Release, order
 from quietrank.statistics.method import Method
@@ -39,8 +39,8 @@ def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy, method: str) -
 
 def _replace_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise of every kind that leaves nothing of the values."""
-    for kind in (noise.LaplaceNoise, noise.KNormNoise, noise.GaussianNoise):
-        monkeypatch.setattr(kind, "add", lambda self, values: np.arange(len(values)) * 1000)
+    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, lattice.GaussianNoise):
+        monkeypatch.setattr(kind, "add_to", lambda self, values: np.arange(len(values)) * 1000)
 
 
 BOUNDED_OTHERWISE = [

@@ -13,17 +13,24 @@ import pytest
 from scipy import stats
 
 import quietrank as qr
+from quietrank.arrays import Floats
 from quietrank.demo import demo_privacy, demo_votes
-from quietrank.mechanisms.laws import Floats, GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
-from quietrank.mechanisms.perturbed_mle.mechanism import make_plan, perturbed_mle, score_noise
+from quietrank.mechanisms.gaussian import GaussianLaw
+from quietrank.mechanisms.laplace import LaplaceLaw
+from quietrank.mechanisms.mechanism import Law
+from quietrank.mechanisms.perturbed_mle.mechanism import make_plan, score_noise
+from quietrank.mechanisms.zonotope import ZonotopeLaw
 from quietrank.promise.graph import Graph
 from quietrank.promise.items import declare
 from quietrank.promise.privacy import Privacy
+from quietrank.promise.promise import Bounded
 from quietrank.publish.release import Mechanism, Release, Row
 from quietrank.render.table import drowning, typical_spread
-from quietrank.statistics.sensitivity import Bounded, Statistic
-from quietrank.votes.tally import PairTally
+from quietrank.statistics.net_wins import NET_WINS
+from quietrank.statistics.wins import WINS_AND_LOSSES
+from quietrank.votes.tallies import PairTally
 from tests.helpers import Vote, from_arrow
+from tests.steps import perturbed_mle
 
 WARNING = "Noise alone could make differences like these between items: this order may mean little."
 
@@ -67,7 +74,7 @@ def escapes(law: Law, n: int, rows: int, factor: float) -> float:
         noise = law.sample(rng, rows)
         size, scale = np.abs(noise).sum(axis=1), law.scale
         tail = stats.gamma(noise.shape[1] - law.sum_zero).sf
-    net_wins = noise if law.statistic is Statistic.NET_WINS else (noise[:, :n] - noise[:, n:]) / 2
+    net_wins = noise if law.statistic is NET_WINS else (noise[:, :n] - noise[:, n:]) / 2
     with np.errstate(divide="ignore"):
         return float(np.mean(tail(factor * law.spread.net_wins / (spreads(net_wins) / size * scale))))
 
@@ -85,7 +92,7 @@ def everyone(n: int) -> Graph:
 
 
 def laws(n: int) -> dict[str, Law]:
-    net, joint = Statistic.NET_WINS, Statistic.WINS_AND_LOSSES
+    net, joint = NET_WINS, WINS_AND_LOSSES
     return {
         "laplace": LaplaceLaw(net, n, 1.0, False),
         "laplace, sum zero": LaplaceLaw(net, n, 1.0, True),

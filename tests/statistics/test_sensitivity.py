@@ -8,34 +8,35 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError
 from quietrank.promise.graph import Graph, complete, double_cover, from_pairs
 from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
-from quietrank.statistics.sensitivity import (
+from quietrank.statistics.net_wins import (
     EXPOSURE_SHARE,
+    NET_WINS,
+    NET_WINS_AND_EXPOSURES,
+    NET_WINS_AND_TOTAL,
     TOTAL_SHARE,
-    Statistic,
-    gauge,
-    norm_of_one_vote,
-    sensitivity,
-    squared_l2,
 )
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from tests.helpers import PRIVACIES, privacy_id, zonotope_gauge
+from tests.steps import gauge, norm_of_one_vote, sensitivity, squared_l2
 
 N = 3
 PAIRS = tuple(itertools.combinations(range(N), 2))
 Answers = tuple[tuple[tuple[int, int], int], ...]
 """One unit's votes: pairs, each with y in halves."""
 
-WITH_L2 = [statistic for statistic in Statistic if statistic is not Statistic.NET_WINS_AND_TOTAL]
-WITH_L1 = [statistic for statistic in Statistic if statistic is not Statistic.NET_WINS_AND_EXPOSURES]
+WITH_L2 = [statistic for statistic in Statistic if statistic is not NET_WINS_AND_TOTAL]
+WITH_L1 = [statistic for statistic in Statistic if statistic is not NET_WINS_AND_EXPOSURES]
 CASES = [
     (privacy, statistic)
     for privacy in PRIVACIES
     for statistic in WITH_L1
-    if not (privacy.design is Design.PUBLIC and statistic not in (Statistic.NET_WINS, Statistic.WINS))
+    if not (privacy.design is Design.PUBLIC and statistic not in (NET_WINS, WINS))
 ]
 
 
@@ -59,15 +60,15 @@ def _contribution(said: Answers, statistic: Statistic, privacy: Privacy) -> list
     net = [(won - lost) / 2 for won, lost in zip(wins, losses, strict=True)]
     share = TOTAL_SHARE if privacy.neighbours is Neighbours.ADD_REMOVE else 1
     vectors = {
-        Statistic.NET_WINS: net,
-        Statistic.NET_WINS_AND_TOTAL: [*net, share * weight * len(said)],
-        Statistic.WINS: wins,
-        Statistic.WINS_AND_LOSSES: wins + losses,
+        NET_WINS: net,
+        NET_WINS_AND_TOTAL: [*net, share * weight * len(said)],
+        WINS: wins,
+        WINS_AND_LOSSES: wins + losses,
     }
     return vectors[statistic]
 
 
-def _differences(privacy: Privacy, statistic: Statistic) -> Iterator[NDArray[np.float64]]:
+def _differences(privacy: Privacy, statistic: Statistic) -> Iterator[Floats]:
     """Differences of the statistic between neighbours; exact in doubles, all being small multiples of 2^-25."""
     units = _units(privacy)
     vectors = np.array([_contribution(said, statistic, privacy) for said in units], dtype=np.float64)
@@ -108,19 +109,19 @@ def test_the_published_individual_constant_protects_only_twice_epsilon() -> None
     scale = L / epsilon
     loss = (np.abs(seen - replaced).sum() - np.abs(seen - wins).sum()) / scale
     assert loss == pytest.approx(2 * epsilon)
-    honest = float(sensitivity(Privacy(epsilon, "person", max_per_person=L), Statistic.WINS).l1) / epsilon
+    honest = float(sensitivity(Privacy(epsilon, "person", max_per_person=L), WINS).l1) / epsilon
     assert loss * scale / honest == pytest.approx(epsilon)
 
 
 def test_the_published_statistics_match_the_design_table() -> None:
     """The table of the design, written out."""
     table = {
-        ("comparison", "replace", Statistic.NET_WINS): 2,
-        ("comparison", "add-remove", Statistic.NET_WINS): 1,
-        ("person", "replace", Statistic.NET_WINS): 2 * 7,
-        ("person", "add-remove", Statistic.NET_WINS): 7,
-        ("person", "replace", Statistic.WINS_AND_LOSSES): 4 * 7,
-        ("person", "add-remove", Statistic.WINS_AND_LOSSES): 2 * 7,
+        ("comparison", "replace", NET_WINS): 2,
+        ("comparison", "add-remove", NET_WINS): 1,
+        ("person", "replace", NET_WINS): 2 * 7,
+        ("person", "add-remove", NET_WINS): 7,
+        ("person", "replace", WINS_AND_LOSSES): 4 * 7,
+        ("person", "add-remove", WINS_AND_LOSSES): 2 * 7,
     }
     for (unit, neighbours, statistic), expected in table.items():
         privacy = Privacy(1, unit, neighbours=neighbours, max_per_person=7 if unit == "person" else None)
@@ -131,7 +132,7 @@ def test_a_statistic_that_pays_for_what_is_public_is_refused() -> None:
     """Under a public design exposures and totals are known; there is no sensitivity for buying them."""
     privacy = Privacy(1, "comparison", neighbours="outcome", design="public")
     with pytest.raises(PrivacyError):
-        sensitivity(privacy, Statistic.WINS_AND_LOSSES)
+        sensitivity(privacy, WINS_AND_LOSSES)
 
 
 # ---- one answer per pair, clipping, and the gauge ----------------------------------------------------------------
@@ -157,11 +158,11 @@ def _moves(
         wins[j], losses[j] = wins[j] + weight * (1 - y), losses[j] + weight * y
     net = [(won - lost) / 2 for won, lost in zip(wins, losses, strict=True)]
     return {
-        Statistic.NET_WINS: [*map(float, net)],
-        Statistic.NET_WINS_AND_TOTAL: [*map(float, net), float(share * sum(wins))],
-        Statistic.WINS: [*map(float, wins)],
-        Statistic.WINS_AND_LOSSES: [*map(float, wins), *map(float, losses)],
-        Statistic.NET_WINS_AND_EXPOSURES: [
+        NET_WINS: [*map(float, net)],
+        NET_WINS_AND_TOTAL: [*map(float, net), float(share * sum(wins))],
+        WINS: [*map(float, wins)],
+        WINS_AND_LOSSES: [*map(float, wins), *map(float, losses)],
+        NET_WINS_AND_EXPOSURES: [
             *map(float, net),
             *(float(EXPOSURE_SHARE * (won + lost)) for won, lost in zip(wins, losses, strict=True)),
         ],
@@ -173,13 +174,11 @@ ONE_PER_PAIR = [
     for graph, limit in ((complete(3), 3), (complete(3), 2), (complete(4), 6), (from_pairs(4, [(0, 1), (2, 3)]), 2))
     for neighbours in ("replace", "add-remove", "outcome")
     for statistic in WITH_L1
-    if neighbours != "outcome" or statistic in (Statistic.NET_WINS, Statistic.WINS)
+    if neighbours != "outcome" or statistic in (NET_WINS, WINS)
 ]
 
 
-def _neighbour_differences(
-    graph: Graph, limit: int, neighbours: str, statistic: Statistic, share: Fraction
-) -> NDArray[np.float64]:
+def _neighbour_differences(graph: Graph, limit: int, neighbours: str, statistic: Statistic, share: Fraction) -> Floats:
     """Distinct differences of the statistic between two people, or a person and nobody."""
     units = _answers(graph, limit)
     vectors = np.array([_moves(said, graph.vertices, statistic, share) for said in units])
@@ -205,7 +204,7 @@ def test_one_answer_per_pair_moves_no_further_than_derived(
 ) -> None:
     """Exhaustive search over all people on small graphs: the L1 bound holds, and is attained where L is no limit."""
     reach = sensitivity(_one_per_pair(neighbours, limit), statistic, graph)
-    share = TOTAL_SHARE if statistic is Statistic.NET_WINS_AND_TOTAL else Fraction(1)
+    share = TOTAL_SHARE if statistic is NET_WINS_AND_TOTAL else Fraction(1)
     furthest = np.abs(_neighbour_differences(graph, limit, neighbours, statistic, share)).sum(axis=1).max()
     assert furthest <= float(reach.l1) + 1e-12
     if limit == len(graph.edges):
@@ -214,7 +213,7 @@ def test_one_answer_per_pair_moves_no_further_than_derived(
 
 @pytest.mark.parametrize(
     ("graph", "limit", "neighbours", "statistic"),
-    [case for case in ONE_PER_PAIR if case[3] is not Statistic.WINS and case[0].vertices < 5 and case[1] < 6],
+    [case for case in ONE_PER_PAIR if case[3] is not WINS and case[0].vertices < 5 and case[1] < 6],
 )
 def test_one_answer_per_pair_stays_in_the_zonotope(
     graph: Graph, limit: int, neighbours: str, statistic: Statistic
@@ -222,7 +221,7 @@ def test_one_answer_per_pair_stays_in_the_zonotope(
     """The gauge of every difference, by a linear program, is at most the derived one, and that is attained."""
     differences = np.unique(_neighbour_differences(graph, limit, neighbours, statistic, Fraction(1)), axis=0)
     n = graph.vertices
-    if statistic is Statistic.WINS_AND_LOSSES:
+    if statistic is WINS_AND_LOSSES:
         body, points, totals = double_cover(graph), np.column_stack([differences[:, :n], -differences[:, n:]]), None
     else:
         body, points, totals = graph, differences[:, :n], differences[:, n:]
@@ -237,7 +236,7 @@ def test_one_answer_per_pair_stays_in_the_zonotope(
 
 def test_a_unit_that_changes_its_group_is_covered() -> None:
     """Twice the add-remove reach never exceeds the reach for groups, in any of the three ways to measure."""
-    for statistic in (Statistic.NET_WINS, Statistic.NET_WINS_AND_TOTAL, Statistic.WINS_AND_LOSSES):
+    for statistic in (NET_WINS, NET_WINS_AND_TOTAL, WINS_AND_LOSSES):
         for promise in ({"max_per_person": 4}, {"one_per_pair": True, "max_per_person": 6}):
             replace = Privacy(1.0, "person", **promise)  # type: ignore[arg-type]
             alone = replace.changed(neighbours="add-remove")

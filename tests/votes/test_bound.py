@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 
 from quietrank.errors import VotesError
 from quietrank.promise.privacy import Privacy
-from quietrank.statistics.sensitivity import EXPOSURE_SHARE, Clip, Statistic
+from quietrank.promise.promise import Clip
+from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.read import read_votes
-from quietrank.votes.tally import tally_pairs, tally_votes
 from tests.helpers import ITEMS, Vote, from_arrow, vote_lists
+from tests.steps import tally_pairs, tally_votes
 
 Answer = tuple[int, int, int]
-CLIPPED = [statistic for statistic in Statistic if statistic is not Statistic.NET_WINS_AND_TOTAL]
+CLIPPED = [statistic for statistic in Statistic if statistic is not NET_WINS_AND_TOTAL]
 Y = {"a": 2, "b": 0, "tie": 1}
 
 
@@ -47,10 +50,10 @@ def _vector(said: list[Answer], weights: list[int], clip: Clip) -> list[Fraction
         return [(won + lost) / 2 for won, lost in half]
     net = [(won - lost) / 2 for won, lost in half]
     return {
-        Statistic.NET_WINS: net,
-        Statistic.WINS: [won for won, _ in half],
-        Statistic.WINS_AND_LOSSES: [value for both in half for value in both],
-        Statistic.NET_WINS_AND_EXPOSURES: [*net, *(EXPOSURE_SHARE * (won + lost) for won, lost in half)],
+        NET_WINS: net,
+        WINS: [won for won, _ in half],
+        WINS_AND_LOSSES: [value for both in half for value in both],
+        NET_WINS_AND_EXPOSURES: [*net, *(EXPOSURE_SHARE * (won + lost) for won, lost in half)],
     }[clip.statistic]
 
 
@@ -86,8 +89,8 @@ def test_the_weights_are_the_definition(
 ) -> None:
     """Scaled down, averaged or clipped: bit for bit what plain Python computes, by item and by pair."""
     privacy = Privacy(1.0, "person", delta=1e-6, **promise)
-    if "design" in promise and statistic not in (Statistic.NET_WINS, Statistic.WINS):
-        statistic = Statistic.NET_WINS
+    if "design" in promise and statistic not in (NET_WINS, WINS):
+        statistic = NET_WINS
     for clip in (None, Clip.of(privacy, statistic, norm)):
         expected = _expected(votes, privacy, clip)
         for tally in (
@@ -109,10 +112,10 @@ def test_one_person_with_many_votes_stays_within_the_clip(statistic: Statistic, 
     wins, losses = tally.wins * float(tally.step), tally.losses * float(tally.step)
     net = (wins - losses) / 2
     vector = {
-        Statistic.NET_WINS: net,
-        Statistic.WINS: wins,
-        Statistic.WINS_AND_LOSSES: np.concatenate([wins, losses]),
-        Statistic.NET_WINS_AND_EXPOSURES: np.concatenate([net, float(EXPOSURE_SHARE) * (wins + losses)]),
+        NET_WINS: net,
+        WINS: wins,
+        WINS_AND_LOSSES: np.concatenate([wins, losses]),
+        NET_WINS_AND_EXPOSURES: np.concatenate([net, float(EXPOSURE_SHARE) * (wins + losses)]),
     }[statistic]
     # 2^20 units over 49 000 votes, or 2^10 parts over 490, leave whole units of some per cent of the norm.
     assert 0.43 < np.linalg.norm(vector) <= 0.5
@@ -121,7 +124,7 @@ def test_one_person_with_many_votes_stays_within_the_clip(statistic: Statistic, 
 def test_under_a_public_design_clipping_ignores_the_answers() -> None:
     """The weights, and so the public exposures, are the same whatever people answered."""
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=5, neighbours="outcome", design="public")
-    clip = Clip.of(privacy, Statistic.NET_WINS, 0.6)
+    clip = Clip.of(privacy, NET_WINS, 0.6)
     asked = [("p1", "A1", "ç"), ("p1", "A1", "b c"), ("p1", "Ω", "ç"), ("p2", "A1", "Ω")]
     exposures = set()
     for outcomes in ("aaaa", "abab", "bbbb"):
@@ -139,6 +142,6 @@ def test_engines_without_exact_decimals_cannot_clip() -> None:
     table = ibis.sqlite.connect().create_table("votes", votes)
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=5)
     with pytest.raises(VotesError, match="exact decimals"):
-        tally_votes(read_votes(table, items=["a", "b"]), privacy, Clip.of(privacy, Statistic.NET_WINS, 1.0))
+        tally_votes(read_votes(table, items=["a", "b"]), privacy, Clip.of(privacy, NET_WINS, 1.0))
     averaged = Privacy(1.0, "person", one_per_pair=True, max_per_person=1)
     assert tally_votes(read_votes(table, items=["a", "b"]), averaged).total == 2**21

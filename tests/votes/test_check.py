@@ -6,13 +6,12 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import VotesError
-from quietrank.mechanisms.additive import for_items
 from quietrank.promise.items import declare, with_pairs
 from quietrank.promise.privacy import Privacy
 from quietrank.votes import check
 from quietrank.votes.snapshot import FLAWS
-from quietrank.votes.tally import tally_pairs, tally_votes
 from tests.helpers import ITEMS, Vote, from_arrow
+from tests.steps import for_items, tally_pairs, tally_votes
 
 EACH_VOTE = Privacy(1, "comparison")
 EACH_PERSON = Privacy(1, "person", max_per_person=2)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from quietrank.mechanisms.additive import MechanismName, for_items
-from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.items import declare
 from quietrank.promise.privacy import Privacy
 from quietrank.statistics.method import Method
 from quietrank.votes.read import Votes, read_votes
-from quietrank.votes.tally import Tally, tally_pairs, tally_votes
+from quietrank.votes.tallies import Tally
 from tests.helpers import ITEMS, Vote, columns_of
 from tests.postgres import server
+from tests.steps import choose, for_items, tally_pairs, tally_votes
 
 VOTES: list[Vote] = [
     ("Ann", "A1", "ç", "a"), ("ann", "A1", "ç", "b"), ("ann", "ç", "Ω", "tie"), ("ann ", "Ω", "A1", "a"),
@@ -51,7 +51,7 @@ def postgres() -> Iterator[Any]:
 def _counted(votes: Votes, privacy: Privacy) -> Tally:
     clip = None
     if privacy.delta:
-        noise = choose(votes.items, privacy, Method.NET_WINS, MechanismName.GAUSSIAN).noise
+        noise = choose(votes.items, privacy, Method.NET_WINS, GAUSSIAN).noise
         privacy, clip = noise.privacy, noise.clip
     return tally_votes(votes, for_items(privacy, votes.items), clip)
 

@@ -10,8 +10,8 @@ import pytest
 from quietrank.errors import VotesError
 from quietrank.promise.privacy import Privacy
 from quietrank.votes.read import Columns, read_votes, recognise
-from quietrank.votes.tally import tally_votes
 from tests.helpers import write_csv
+from tests.steps import tally_votes
 
 EACH_VOTE = Privacy(1, "comparison")
 NOTHING = dict.fromkeys(("winner", "loser", "tie", "a", "b", "outcome", "person"))

@@ -18,16 +18,15 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import VotesError
-from quietrank.mechanisms.additive import MechanismName
-from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.accounting import Charge
 from quietrank.promise.privacy import Privacy
+from quietrank.promise.promise import Clip
 from quietrank.statistics.method import Method
-from quietrank.statistics.sensitivity import Clip
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.snapshot import judged
-from quietrank.votes.tally import tally_pairs, tally_votes
 from tests.helpers import write_csv
+from tests.steps import choose, tally_pairs, tally_votes
 
 ITEMS = ["x", "y", "z"]
 ONE_PER_PAIR = Privacy(1, "person", one_per_pair=True, max_per_person=3)
@@ -39,7 +38,7 @@ def _moved(votes: Votes, privacy: Privacy) -> float:
     """How far the votes, all of one person, move the net wins, as a part of what is allowed."""
     clip: Clip | None = None
     if privacy.delta:
-        noise = choose(votes.items, privacy, Method.NET_WINS, MechanismName.GAUSSIAN).noise
+        noise = choose(votes.items, privacy, Method.NET_WINS, GAUSSIAN).noise
         privacy, clip = noise.privacy, noise.clip
     counted = tally_votes(votes, privacy, clip)
     net = counted.net_wins * float(counted.step)

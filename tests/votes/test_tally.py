@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from quietrank.demo import demo_votes
 from quietrank.promise.privacy import Privacy
 from quietrank.votes.read import Votes, read_votes
-from quietrank.votes.tally import Tally, tally_pairs, tally_votes
+from quietrank.votes.tallies import Tally
 from tests.helpers import COLUMNS, ITEMS, Vote, columns_of, from_arrow, vote_lists, write_csv, write_json_lines
+from tests.steps import tally_pairs, tally_votes
 
 EACH_VOTE = Privacy(1, "comparison")
 EACH_PERSON = Privacy(1, "person", max_per_person=3)

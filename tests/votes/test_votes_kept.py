@@ -15,10 +15,13 @@ from quietrank.errors import VotesError
 from quietrank.maths.links import LOGISTIC
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, noise_scale
 from quietrank.promise.privacy import Privacy
-from quietrank.statistics.sensitivity import Statistic, sensitivity, squared_l2
+from quietrank.statistics.net_wins import NET_WINS
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.bound import SCRAMBLE
-from quietrank.votes.tally import PairTally, tally_pairs, tally_votes
+from quietrank.votes.tallies import PairTally
 from tests.helpers import ITEMS, Vote, from_arrow, vote_lists
+from tests.steps import sensitivity, squared_l2, tally_pairs, tally_votes
 
 few = settings(max_examples=15)
 
@@ -97,10 +100,10 @@ def test_one_vote_more_moves_what_counts_by_two_votes_at_most() -> None:
         more: Vote = ("p", *_pair(rng), rng.choice("ab"))
         before, after = (tally_votes(from_arrow(rows), _limited(limit)) for rows in (votes, [*votes, more]))
         furthest = max(furthest, abs(after.net_wins - before.net_wins).sum() * before.step)
-    assert 1 < furthest <= 2 == sensitivity(_limited(limit), Statistic.NET_WINS).l1
+    assert 1 < furthest <= 2 == sensitivity(_limited(limit), NET_WINS).l1
 
 
-@pytest.mark.parametrize("statistic", [Statistic.NET_WINS, Statistic.WINS, Statistic.WINS_AND_LOSSES])
+@pytest.mark.parametrize("statistic", [NET_WINS, WINS, WINS_AND_LOSSES])
 def test_noise_covers_a_vote_that_displaces_another(statistic: Statistic) -> None:
     """Calibrated as for a vote replaced, with every kind of noise; one vote more would need half of it."""
     capped, free = _limited(3), _limited(3).changed(max_per_person=None)

@@ -12,7 +12,12 @@ from functools import partial
 from typing import Any
 
 from quietrank.auditing.cases import Case, make_case
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
+from quietrank.mechanisms.registry import MECHANISMS
+from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.statistics.method import Method
 
@@ -45,9 +50,7 @@ RELATIONS = (
 
 METHODS = (Method.WIN_RATE, Method.WINS, Method.NET_WINS)
 
-LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED = (
-    MechanismName.LAPLACE, MechanismName.ZONOTOPE, MechanismName.GAUSSIAN, MechanismName.PERTURBED_MLE
-)  # fmt: skip
+PERTURBED = PERTURBED_MLE
 
 VOTES: Words = {"unit": "comparison"}
 CAPPED: Words = {"unit": "comparison", "neighbours": "add-remove", "max_per_person": LIMIT}
@@ -81,7 +84,7 @@ def _plain(epsilon: float, *, quick: bool) -> Iterator[Case]:
                     )
 
 
-def _boundings(mechanism: MechanismName, unit: Unit) -> list[Words]:
+def _boundings(mechanism: Mechanism, unit: Unit) -> list[Words]:
     """The ways to bound a unit that this mechanism knows."""
     if unit is Unit.COMPARISON:
         found: list[Words] = [] if mechanism is ZONOTOPE else [{}]
@@ -94,7 +97,7 @@ def _boundings(mechanism: MechanismName, unit: Unit) -> list[Words]:
     return found
 
 
-def _methods(mechanism: MechanismName, neighbours: Neighbours, design: str, *, quick: bool) -> tuple[Method, ...]:
+def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick: bool) -> tuple[Method, ...]:
     if mechanism is PERTURBED:
         wanted = neighbours is not Neighbours.OUTCOME and design == "private"
         return (Method.BRADLEY_TERRY,) if wanted else ()
@@ -214,13 +217,13 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
 
 def _other_black_boxes(epsilon: float) -> Iterator[Case]:
     """What is left of mechanism × unit × neighbours."""
-    for name, unit, relation in itertools.product(MechanismName, Unit, Neighbours):
+    for name, unit, relation in itertools.product(MECHANISMS.values(), Unit, Neighbours):
         bound: Words = {"max_per_person": LIMIT} if unit is Unit.PERSON else {}
         if name is ZONOTOPE:
             bound = {"one_per_pair": True}
         if name is GAUSSIAN:
             bound["delta"] = DELTA
-        impossible = name is MechanismName.AUTO or (name is ZONOTOPE and unit is Unit.COMPARISON)
+        impossible = name is ZONOTOPE and unit is Unit.COMPARISON
         if impossible or (name is PERTURBED and relation is Neighbours.OUTCOME):
             continue
         method = Method.WINS if name is LAPLACE and unit is Unit.COMPARISON else Method.NET_WINS

@@ -12,15 +12,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from quietrank import noise as noises
+from quietrank.arrays import Floats, Integers
 from quietrank.auditing import losses
-from quietrank.mechanisms.additive import Calibrated
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from quietrank.mechanisms.mechanism import Calibrated
+from quietrank.noise import lattice
 
 THRESHOLDS = 400
 """how many events are compared on the first half"""
@@ -84,9 +81,9 @@ def draw(calibrated: Calibrated, values: Integers, runs: int) -> Integers:
 
     Where every entry has noise of its own, a long vector is many runs at once.
     """
-    if isinstance(calibrated.noise, noises.LaplaceNoise | noises.GaussianNoise):
-        return calibrated.noise.add(np.tile(values, runs)).reshape(runs, len(values))
-    return np.array([calibrated.noise.add(values) for _ in range(runs)]).reshape(runs, len(values))
+    if isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise):
+        return calibrated.noise.add_to(np.tile(values, runs)).reshape(runs, len(values))
+    return np.array([calibrated.noise.add_to(values) for _ in range(runs)]).reshape(runs, len(values))
 
 
 def scores(calibrated: Calibrated, one: Integers, other: Integers, runs: int, *, of_one: bool) -> Floats:

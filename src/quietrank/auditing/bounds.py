@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from quietrank import noise
 from quietrank.auditing import neighbours, norms, trace
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Neighbouring
 from quietrank.auditing.trace import Seen
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.noise import lattice
 from quietrank.promise.privacy import Neighbours
 
 ENOUGH = 0.99
@@ -82,26 +81,24 @@ def _files(case: Case, pair: Neighbouring, folder: Path) -> Iterator[Any]:
 def _movement(case: Case, one: Seen, other: Seen) -> tuple[Fraction, Fraction]:
     """How far the statistic moved and how far it may."""
     difference = other.values - one.values
-    if case.mechanism is MechanismName.PERTURBED_MLE:
+    if case.perturbed:
         # Each side's unit has votes of total weight at most L over all groups, and none is taken from the others.
         moved = int(np.abs(difference).sum()) * Fraction(one.public["step"])
         return moved, Fraction(case.privacy.limit * (1 if case.privacy.counted_as is Neighbours.ADD_REMOVE else 2))
     calibrated = case.calibrated
-    return norms.moved(calibrated, difference), norms.allowed(case.items, calibrated)
+    return norms.moved(calibrated, difference), norms.allowed(calibrated)
 
 
 def part_of(case: Case, moved: Fraction, allowed: Fraction) -> float:
     """The movement as a part of the bound; of norms, where their squares are compared."""
-    squares = case.mechanism is not MechanismName.PERTURBED_MLE and isinstance(
-        case.calibrated.noise, noise.GaussianNoise
-    )
+    squares = isinstance(case.calibrated.noise, lattice.GaussianNoise)
     return math.sqrt(moved / allowed) if squares else float(moved / allowed)
 
 
 def _released_differently(case: Case, pair: Neighbouring, folder: Path) -> set[str]:
     """Whole releases: with γ as declared and, for the perturbed MLE, also with γ left to the library."""
     changed = set()
-    for gamma in {case.gamma, None}:
+    for gamma in {case.perturbed.gamma if case.perturbed else None, None}:
         first, second = (trace.release_outline(case, votes, gamma=gamma) for votes in _files(case, pair, folder))
         changed |= {f"release: {name}" for name in _different(first, second)}
     return changed

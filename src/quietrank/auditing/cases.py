@@ -6,19 +6,20 @@ their modules, so that a fault planted there is a fault of the audit's subject. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from quietrank.maths.links import get_link
-from quietrank.mechanisms import additive
+from quietrank.maths.links import LOGISTIC, get_link
 from quietrank.mechanisms import choose as choice
-from quietrank.mechanisms.additive import Calibrated, MechanismName
+from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, smallest_gamma
+from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, PerturbedMLE
 from quietrank.promise.items import Items, declare, with_pairs
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
+from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method
-from quietrank.statistics.sensitivity import Statistic
+from quietrank.statistics.statistic import Statistic
 
 GAMMA_PER_LOSS = 6.0
 """the ridge of the perturbed MLE, in units of L/ε; declared, as people must"""
@@ -28,28 +29,41 @@ GAMMA_PER_LOSS = 6.0
 class Case:
     """One promise under attack."""
 
-    mechanism: MechanismName
-    privacy: Privacy
-    """with L filled in where one answer per pair gives it"""
+    mechanism: Mechanism
+    """with its options, where it has any"""
+    promise: Promise
     method: Method
-    items: Items
-    """with the askable pairs, where not all pairs are"""
-    gamma: float | None = None
-    """the ridge, for the perturbed MLE"""
-    groups: tuple[str, ...] | None = None
-    """the declared groups, where the votes are split by group"""
-    calibration: str = "tight"
-    link: str = "logistic"
+
+    @property
+    def privacy(self) -> Privacy:
+        return self.promise.privacy
+
+    @property
+    def items(self) -> Items:
+        """With the askable pairs, where not all pairs are."""
+        return self.promise.items
+
+    def with_items(self, items: Items) -> Case:
+        """The same with the items that votes were read with."""
+        return replace(self, promise=replace(self.promise, items=items))
+
+    @property
+    def groups(self) -> tuple[str, ...] | None:
+        return self.promise.groups
+
+    @property
+    def perturbed(self) -> PerturbedMLE | None:
+        """The mechanism, if noise goes into the likelihood: it is attacked in parts."""
+        return self.mechanism if isinstance(self.mechanism, PerturbedMLE) else None
 
     @property
     def calibrated(self) -> Calibrated:
         """The noise that a release of this kind would draw."""
-        split = self.groups is not None
-        return choice.choose(self.items, self.privacy, self.method, self.mechanism, groups=split).noise
+        return choice.choose(self.promise, self.method, self.mechanism).noise
 
     @property
     def statistic(self) -> Statistic | None:
-        return None if self.mechanism is MechanismName.PERTURBED_MLE else self.calibrated.statistic
+        return None if self.perturbed else self.calibrated.statistic
 
     @property
     def capped(self) -> bool:
@@ -71,18 +85,18 @@ class Case:
     @property
     def kind(self) -> tuple[str, ...]:
         """What is special about the case, in words; nothing for most."""
-        n = len(self.items)
+        n, inside = len(self.items), self.perturbed or PERTURBED_MLE
         words = {
             f"{self.items.askable} of {n * (n - 1) // 2} pairs": self.items.pairs is not None,
             f"at most {self.privacy.max_per_person} of each person": self.capped,
             f"{len(self.groups or ())} groups": self.groups is not None,
-            self.link: self.link != "logistic",
-            f"{self.calibration} calibration": self.calibration != Calibration.TIGHT,
+            inside.link.name: inside.link is not LOGISTIC,
+            f"{inside.calibration} calibration": inside.calibration is not Calibration.TIGHT,
         }
         return tuple(word for word, holds in words.items() if holds)
 
     @property
-    def promise(self) -> str:
+    def subject(self) -> str:
         """For the report: mechanism, unit, neighbours and kind, which cases of several statistics share."""
         return ", ".join([str(self.mechanism), str(self.privacy.unit), str(self.privacy.neighbours), *self.kind])
 
@@ -95,7 +109,7 @@ class Case:
 
 
 def make_case(
-    mechanism: MechanismName,
+    mechanism: Mechanism,
     unit: str,
     neighbours: str = "replace",
     *,
@@ -114,17 +128,17 @@ def make_case(
     listed = declare([f"item {k}" for k in range(items)])
     if pairs is not None:
         listed = with_pairs(listed, [(listed.names[i], listed.names[j]) for i, j in pairs])
-    privacy = additive.for_items(Privacy(epsilon, unit, neighbours=neighbours, design=design, **bounds), listed)
-    case = Case(mechanism, privacy, method, listed, None, groups, calibration, link)
-    if mechanism is MechanismName.PERTURBED_MLE:
-        return Case(mechanism, privacy, Method.BRADLEY_TERRY, listed, _ridge(case), groups, calibration, link)
-    return case
+    promise = Promise(Privacy(epsilon, unit, neighbours=neighbours, design=design, **bounds), listed, groups)
+    if isinstance(mechanism, PerturbedMLE):
+        ridge = _ridge(promise, calibration, link)
+        return Case(mechanism.with_options(ridge, None, calibration, link), promise, Method.BRADLEY_TERRY)
+    return Case(mechanism, promise, method)
 
 
-def _ridge(case: Case) -> float:
+def _ridge(promise: Promise, calibration: str, link: str) -> float:
     """γ: for the published calibration the smallest that it accepts, where the determinant costs most."""
-    privacy = case.privacy
-    if case.calibration != Calibration.PUBLISHED:
+    privacy = promise.privacy
+    if calibration != Calibration.PUBLISHED:
         return GAMMA_PER_LOSS * privacy.limit / privacy.epsilon
-    epsilon, _ = perturbed.split_budget(privacy.epsilon, case.releases_per_unit)
-    return smallest_gamma(privacy, epsilon, Calibration.PUBLISHED, get_link(case.link))
+    epsilon, _ = perturbed.split_budget(privacy.epsilon, 1 if promise.groups is None else 2)
+    return smallest_gamma(privacy, epsilon, Calibration.PUBLISHED, get_link(link))

@@ -10,25 +10,23 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from quietrank import noise
+from quietrank.arrays import Floats, Integers
 from quietrank.auditing import norms, trace
 from quietrank.errors import PrivacyError
-from quietrank.mechanisms.additive import Calibrated
+from quietrank.mechanisms.mechanism import Calibrated, Noise
+from quietrank.noise import knorm, lattice
 from quietrank.noise.tiles import positive_weights
 from quietrank.promise.accounting import Charge
-from quietrank.votes.tally import Tally
+from quietrank.votes.tallies import Tallies
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Sides = tuple[Sequence[Tally], Sequence[Tally]]
-"""the tallies of two neighbours, of each one per group"""
+Sides = tuple[Tallies, Tallies]
+"""those of two neighbours"""
 
 BINS = 24
 FEWEST = 8.0
@@ -57,11 +55,11 @@ def deviations(calibrated: Calibrated, sides: Sides, draws: int) -> Integers:
 def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
     """One p-value for each part of the claimed law."""
     drawn = calibrated.noise
-    if isinstance(drawn, noise.LaplaceNoise):
+    if isinstance(drawn, lattice.LaplaceNoise):
         parts = list(_lattice(noises, lambda k: laplace_cdf(k, drawn.scale)))
-    elif isinstance(drawn, noise.GaussianNoise):
+    elif isinstance(drawn, lattice.GaussianNoise):
         parts = list(_lattice(noises, lambda k: gaussian_cdf(k, drawn.scale)))
-    elif isinstance(drawn, noise.KNormNoise):
+    elif isinstance(drawn, knorm.KNormNoise):
         parts = list(_k_norm(calibrated, drawn, noises))
     else:
         raise AssertionError(f"no law is known for {type(drawn).__name__}")
@@ -104,9 +102,9 @@ def lattice_fit(values: Integers, cdf: Callable[[Floats], Floats]) -> float:
     return pearson(counts, np.diff(below))
 
 
-def _k_norm(calibrated: Calibrated, drawn: noise.KNormNoise, noises: Integers) -> Iterator[Fit]:
+def _k_norm(calibrated: Calibrated, drawn: knorm.KNormNoise, noises: Integers) -> Iterator[Fit]:
     points = norms.signed(calibrated, noises).astype(np.float64)
-    if isinstance(drawn.body, noise.Zonotope):
+    if isinstance(drawn.body, knorm.Zonotope):
         yield from _zonotope(drawn.body, points)
         return
     n, scale = drawn.body.size, float(drawn.body.scale)
@@ -133,7 +131,7 @@ def _sum_zero(points: Floats, scale: float) -> Iterator[Fit]:
     yield Fit("parts", uniform_fit(1 - np.maximum(0.0, 1 - part) ** (positive[chosen] - 1)))
 
 
-def _zonotope(body: noise.Zonotope, points: Floats) -> Iterator[Fit]:
+def _zonotope(body: knorm.Zonotope, points: Floats) -> Iterator[Fit]:
     """‖r·u‖ is Gamma(d), because ‖u‖ is the d-th root of a uniform number; directions share out by the facets."""
     d = body.dimension
     gauges = norms.zonotope_gauges(body, points)
@@ -148,7 +146,7 @@ def _zonotope(body: noise.Zonotope, points: Floats) -> Iterator[Fit]:
         yield Fit("facets", pearson(np.concatenate([counts, missing]), np.full(max(number, len(counts)), 1 / number)))
 
 
-def _equal_facets(body: noise.Zonotope) -> int | None:
+def _equal_facets(body: knorm.Zonotope) -> int | None:
     """The number of facets where symmetry makes their cones equal: no cycle, where K is a box, or one cycle."""
     graph = body.graph
     degrees = {len(around) for around in graph.neighbours}
@@ -267,24 +265,24 @@ def order_of_events(release: Callable[[WatchedLedger], object], draws: int) -> l
     return [f"the ledger does not come first: {', '.join(seen[0])}; {', '.join(seen[1])}"]
 
 
-def ledger_first(calibrated: Calibrated, tallies: Sequence[Tally]) -> list[str]:
+def ledger_first(calibrated: Calibrated, tallies: Tallies) -> list[str]:
     """The same for noise on tallies."""
 
     def release(ledger: WatchedLedger) -> object:
         watched = replace(calibrated, noise=_watched(calibrated.noise, ledger.events))
-        return trace.cross(tallies, watched, ledger=ledger)
+        return trace.cross(tallies, watched, ledger)
 
     return order_of_events(release, len(tallies))
 
 
-def _watched(drawn: noise.Noise, events: list[str]) -> noise.Noise:
+def _watched(drawn: Noise, events: list[str]) -> Noise:
     """The same noise, of a class that notes when it is drawn."""
     kind: type = type(drawn)
 
-    def add(self: noise.Noise, values: Integers) -> Integers:
+    def add_to(self: Noise, values: Integers) -> Integers:
         events.append("draw")
-        return np.asarray(kind.add(self, values))  # type: ignore[attr-defined]
+        return np.asarray(kind.add_to(self, values))  # type: ignore[attr-defined]
 
-    watched = type(kind.__name__, (kind,), {"add": add})
-    copied: noise.Noise = watched(**{field.name: getattr(drawn, field.name) for field in fields(kind)})
+    watched = type(kind.__name__, (kind,), {"add_to": add_to})
+    copied: Noise = watched(**{field.name: getattr(drawn, field.name) for field in fields(kind)})
     return copied

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from quietrank.arrays import Integers
 from quietrank.auditing import norms, trace
 from quietrank.auditing.bounds import part_of
 from quietrank.auditing.cases import Case
 from quietrank.errors import VotesError
-
-Integers = NDArray[np.int64]
 
 ROWS = 40_000
 """rows at the beginning, so that counting them takes a while"""
@@ -68,7 +66,7 @@ def check(case: Case, tries: int, rows: int = ROWS) -> Growth:
 
 def _part(case: Case, difference: Integers) -> float:
     calibrated = case.calibrated
-    moved, allowed = norms.moved(calibrated, difference), norms.allowed(case.items, calibrated)
+    moved, allowed = norms.moved(calibrated, difference), norms.allowed(calibrated)
     # A float may round to 1 what is above it: the comparison is in fractions.
     part = part_of(case, moved, allowed)
     return max(part, float(np.nextafter(1, 2))) if moved > allowed else min(part, 1.0)
@@ -124,7 +122,7 @@ class _Growing:
         """Read, count, pay and draw, as a release does; the exact statistic."""
         calibrated = case.calibrated
         counted = trace.count(case, trace.read(case, self.path))
-        trace.cross(counted, calibrated, ledger=ledger)
+        trace.cross(counted, calibrated, ledger)
         return trace.statistics(counted, calibrated)
 
     def _append(self) -> None:

@@ -9,17 +9,14 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal, special
 
-from quietrank import noise
+from quietrank.arrays import Floats, Integers
 from quietrank.auditing import norms
-from quietrank.mechanisms.additive import Calibrated
+from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.perturbed_mle.mechanism import Plan
-from quietrank.votes.tally import PairTally
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from quietrank.noise import knorm, lattice
+from quietrank.votes.tallies import PairTally
 
 FINE_SCALE = 200.0
 """From this σ on, in steps, δ is computed for the continuous Gaussian: within some 1/4σ² of δ, relative."""
@@ -30,14 +27,14 @@ def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Inte
     drawn = calibrated.noise
     from_one = norms.signed(calibrated, outputs - one).astype(np.float64)
     from_other = norms.signed(calibrated, outputs - other).astype(np.float64)
-    if isinstance(drawn, noise.LaplaceNoise):
+    if isinstance(drawn, lattice.LaplaceNoise):
         return _l1(from_other, from_one) / drawn.scale
-    if isinstance(drawn, noise.GaussianNoise):
+    if isinstance(drawn, lattice.GaussianNoise):
         apart = (other - one).astype(np.float64)
         return np.asarray((apart @ apart - 2 * from_one @ apart) / (2 * drawn.scale**2))
-    if not isinstance(drawn, noise.KNormNoise):
+    if not isinstance(drawn, knorm.KNormNoise):
         raise AssertionError(f"no density is known for {type(drawn).__name__}")
-    if isinstance(drawn.body, noise.Zonotope):
+    if isinstance(drawn.body, knorm.Zonotope):
         gauges = [norms.zonotope_gauges(drawn.body, points) for points in (from_other, from_one)]
         return np.asarray((gauges[0] - gauges[1]) / float(drawn.body.unit))
     n = drawn.body.size

@@ -14,7 +14,7 @@ import numpy as np
 
 from quietrank.auditing import norms
 from quietrank.auditing.cases import Case
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.privacy import Neighbours, Unit
 
 Answer = tuple[int, int, str]
@@ -129,7 +129,7 @@ def _placed(case: Case, said: Saying, instead: Saying) -> list[Change]:
         return [stayed]
     moved = Change(_rows("u", said, [first]), _rows("u", instead, others[:1]))
     # Squares of what two groups move by add up to less than the square of what one can move by.
-    return [stayed, moved] if case.mechanism is MechanismName.GAUSSIAN else [moved, stayed]
+    return [stayed, moved] if case.mechanism == GAUSSIAN else [moved, stayed]
 
 
 def _skipped(case: Case, said: Saying) -> Iterator[Change]:

@@ -10,32 +10,25 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank import noise
-from quietrank.mechanisms.additive import Calibrated
+from quietrank.arrays import Floats, Integers
+from quietrank.mechanisms import gaussian, laplace, zonotope
+from quietrank.mechanisms.mechanism import Calibrated
+from quietrank.noise import knorm, lattice
 from quietrank.promise.graph import Graph
-from quietrank.promise.items import Items
-from quietrank.statistics import sensitivity
-from quietrank.statistics.sensitivity import Statistic
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 INFINITE = Fraction(10**9)
 """stands for a difference outside of the body's plane, which no factor covers"""
 
 
-def allowed(items: Items, calibrated: Calibrated) -> Fraction:
+def allowed(calibrated: Calibrated) -> Fraction:
     """The sensitivity that was derived, in votes (squared for L2), or in units of K."""
-    privacy, statistic = calibrated.privacy, calibrated.statistic
-    if isinstance(calibrated.noise, noise.GaussianNoise):
-        clip = calibrated.clip
-        norm = sensitivity.norm_of_one_vote(privacy, statistic) if clip is None else clip.norm**2
-        return sensitivity.squared_l2(privacy, statistic, norm)
+    promise, statistic = calibrated.promise, calibrated.statistic
+    if isinstance(calibrated.noise, lattice.GaussianNoise):
+        return gaussian.l2_reach(promise, statistic, calibrated.clip)
     if _body(calibrated) is not None:
-        return sensitivity.gauge(privacy, statistic, groups=calibrated.groups)
-    pairs = items.graph if privacy.one_per_pair else None
-    return sensitivity.sensitivity(privacy, statistic, pairs, groups=calibrated.groups).l1
+        return zonotope.gauge_reach(promise, statistic)
+    return laplace.l1_reach(promise, statistic)
 
 
 def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
@@ -45,7 +38,7 @@ def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
 
 def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     step = calibrated.step
-    if isinstance(calibrated.noise, noise.GaussianNoise):
+    if isinstance(calibrated.noise, lattice.GaussianNoise):
         return sum(int(x) ** 2 for x in difference) * step**2
     body = _body(calibrated)
     if body is not None:
@@ -53,14 +46,14 @@ def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     return sum(abs(int(x)) for x in difference) * step
 
 
-def _body(calibrated: Calibrated) -> noise.Zonotope | None:
+def _body(calibrated: Calibrated) -> knorm.Zonotope | None:
     drawn = calibrated.noise
-    return drawn.body if isinstance(drawn, noise.KNormNoise) and isinstance(drawn.body, noise.Zonotope) else None
+    return drawn.body if isinstance(drawn, knorm.KNormNoise) and isinstance(drawn.body, knorm.Zonotope) else None
 
 
 def signed(calibrated: Calibrated, values: Integers) -> Integers:
     """(wins, −losses) where the body of the noise is one of these; the values as they are elsewhere."""
-    if not (isinstance(calibrated.noise, noise.KNormNoise) and calibrated.statistic is Statistic.WINS_AND_LOSSES):
+    if not (isinstance(calibrated.noise, knorm.KNormNoise) and calibrated.statistic.mirrored):
         return values
     half = values.shape[-1] // 2
     return np.concatenate([values[..., :half], -values[..., half:]], axis=-1)
@@ -78,7 +71,7 @@ def cuts(graph: Graph) -> tuple[tuple[tuple[int, ...], int], ...]:
     return tuple(found)
 
 
-def zonotope_gauge(body: noise.Zonotope, point: list[int]) -> Fraction:
+def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
     """The factor by which K must be blown up to contain the point.
 
     z is a flow through G with at most t on every edge if and only if |z(S)| ≤ t·(edges that leave S) for every set
@@ -97,7 +90,7 @@ def zonotope_gauge(body: noise.Zonotope, point: list[int]) -> Fraction:
     return largest if body.extra is None else max(largest, Fraction(abs(point[n])) / body.extra)
 
 
-def zonotope_gauges(body: noise.Zonotope, points: Floats) -> Floats:
+def zonotope_gauges(body: knorm.Zonotope, points: Floats) -> Floats:
     """The same for many real points at once; what sticks out of the plane of K, as rounding does, is projected away."""
     n = body.graph.vertices
     inside, leaving = _cut_matrix(body.graph)
@@ -106,7 +99,7 @@ def zonotope_gauges(body: noise.Zonotope, points: Floats) -> Floats:
     return gauges if body.extra is None else np.maximum(gauges, np.abs(points[:, n]) / float(body.extra))
 
 
-def facets(body: noise.Zonotope, points: Floats) -> Integers:
+def facets(body: knorm.Zonotope, points: Floats) -> Integers:
     """Which facet of K each point lies behind: the number of the cut that gives the gauge, with its sign."""
     inside, leaving = _cut_matrix(body.graph)
     through = centred(body.graph, points[:, : body.graph.vertices]) @ inside.T / leaving

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quietrank import __version__
+from quietrank.arrays import Floats
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import REPORT, write_text
 from quietrank.render.style import save
@@ -18,7 +18,6 @@ from quietrank.render.style import save
 if TYPE_CHECKING:
     from rich.console import Group
 
-Floats = NDArray[np.float64]
 FORMAT = "quietrank/audit/1"
 BINS = 81
 WIDTH = 118

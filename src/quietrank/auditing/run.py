@@ -21,24 +21,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank import noise
+from quietrank.arrays import Floats, Integers
 from quietrank.auditing import blackbox, bounds, distribution, growing, losses, neighbours, seal, trace
 from quietrank.auditing.attacked import all_cases, black_box_cases, growing_cases, noise_cases
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Neighbouring
 from quietrank.auditing.report import Audit, Finding, Histogram
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.additive import Calibrated, MechanismName
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.mechanism import Calibrated, Mechanism
+from quietrank.mechanisms.registry import named
+from quietrank.noise import lattice
 from quietrank.processes import results
 from quietrank.promise.arguments import flag, number, parse, whole_number
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.statistics.method import Method
-from quietrank.votes.tally import PairTally, Tally
+from quietrank.votes.tallies import Tallies
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 Job = Callable[[], Any]
 
@@ -87,7 +87,7 @@ def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
     wrong = [f"{case.name}: {what}" for case, moves in found for what in moves.complaints]
     return Finding(
         check="bounds",
-        subject=first.promise,
+        subject=first.subject,
         epsilon=first.privacy.epsilon,
         measured=first.privacy.epsilon * max(moves.furthest for _, moves in found),
         passed=not wrong,
@@ -124,10 +124,10 @@ def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
             for pair, outputs in _for_loss(case, sizes):
                 found, number = _pair_loss(case, pair, outputs, Path(folder), sizes.draws // 10)
                 largest, drawn = max(largest, found), drawn + number
-    exact = f"exact ε at δ = {first.privacy.delta:g}" if first.mechanism is MechanismName.GAUSSIAN else "largest loss"
+    exact = f"exact ε at δ = {first.privacy.delta:g}" if first.mechanism == GAUSSIAN else "largest loss"
     return Finding(
         check="loss",
-        subject=first.promise,
+        subject=first.subject,
         epsilon=first.privacy.epsilon,
         measured=largest,
         passed=largest <= first.privacy.epsilon * (1 + ROUNDING),
@@ -143,17 +143,17 @@ def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats |
     usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
     yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 1))
     # The construction asks four pairs of four items, and noise inside the likelihood knows nothing of declared ones.
-    if case.mechanism is MechanismName.PERTURBED_MLE and len(case.items) == 4 and case.items.pairs is None:
+    if case.perturbed and len(case.items) == 4 and case.items.pairs is None:
         yield seal.constructed(case)
 
 
 def _pair_loss(case: Case, pair: Neighbouring, outputs: Floats | None, folder: Path, draws: int) -> tuple[float, int]:
-    if case.mechanism is MechanismName.PERTURBED_MLE:
-        first, second = _pair_tallies(case, pair, folder)
+    if case.perturbed:
+        first, second = _tallies(case, pair, folder)
         at = [outputs] * len(first) if outputs is not None else seal.ideal_outputs(case, first, max(10, draws // 8))
         return seal.largest_loss(case, first, second, at), len(at[0])
     calibrated, one, other = _statistics(case, pair, folder)
-    if isinstance(calibrated.noise, noise.GaussianNoise):
+    if isinstance(calibrated.noise, lattice.GaussianNoise):
         # A loss above ε is allowed, with probability δ: what counts is the tail of its distribution.
         return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), 2 * draws
     found = [blackbox.scores(calibrated, one, other, draws, of_one=of_one) for of_one in (True, False)]
@@ -164,7 +164,7 @@ def noise_check(case: Case, sizes: Sizes, risk: float) -> Finding:
     """Fit, freshness, and the ledger first."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        sides, calibrated = _tallies(case, neighbours.worst(case), Path(folder))
+        calibrated, sides = case.calibrated, _tallies(case, neighbours.worst(case), Path(folder))
         found = distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
         wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
         wrong += distribution.repeated(calibrated, sides)
@@ -176,10 +176,10 @@ def seal_check(case: Case, sizes: Sizes, risk: float) -> Finding:
     """The perturbed MLE: the noise inside, the solver, the seal, and the ledger first."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        one, other = _pair_tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
+        one, other = _tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
         found = seal.fits(case, one, sizes.draws // 4)
         wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
-        wrong += seal.flaws(case, [*one, *other], sizes.draws // 40).found
+        wrong += seal.flaws(case, [one, other], sizes.draws // 40).found
         wrong += [*seal.repeated(case, one), *seal.ledger_first(case, one)]
     return _noise_finding(case, wrong, found, sizes.draws // 4, began)
 
@@ -214,8 +214,8 @@ def draw_scores(case: Case, of_one: bool, runs: int) -> Scores:
     began = time.perf_counter()
     pair = neighbours.worst(case)
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        if case.mechanism is MechanismName.PERTURBED_MLE:
-            first, second = _pair_tallies(case, pair, Path(folder))
+        if case.perturbed:
+            first, second = _tallies(case, pair, Path(folder))
             values = seal.all_losses(case, first, second, seal.released(case, first if of_one else second, runs))
         else:
             calibrated, one, other = _statistics(case, pair, Path(folder))
@@ -243,18 +243,13 @@ def black_box_finding(case: Case, parts: Sequence[Scores], risk: float) -> Findi
 
 def _statistics(case: Case, pair: Neighbouring, folder: Path) -> tuple[Calibrated, Integers, Integers]:
     """The noise and the exact statistics of both sides, one row per group."""
-    sides, calibrated = _tallies(case, pair, folder)
-    one, other = (trace.statistics(side, calibrated) for side in sides)
+    calibrated = case.calibrated
+    one, other = (trace.statistics(side, calibrated) for side in _tallies(case, pair, folder))
     return calibrated, one, other
 
 
-def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[tuple[list[Tally], list[Tally]], Calibrated]:
+def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[Tallies, Tallies]:
     one, other = (trace.count(case, trace.read_rows(case, rows, folder)) for rows in (pair.one, pair.other))
-    return (one, other), case.calibrated
-
-
-def _pair_tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[list[PairTally], list[PairTally]]:
-    one, other = (trace.count_pairs(case, trace.read_rows(case, rows, folder)) for rows in (pair.one, pair.other))
     return one, other
 
 
@@ -278,7 +273,7 @@ def audit(
     this process.
     """
     chosen = _Chosen(
-        None if mechanism is None else parse(MechanismName, "mechanism", mechanism),
+        None if mechanism is None else named(mechanism),
         None if unit is None else parse(Unit, "unit", unit),
         None if neighbours is None else parse(Neighbours, "neighbours", neighbours),
     )
@@ -333,17 +328,16 @@ def _checked_workers(given: object) -> int:
 
 @dataclass(frozen=True)
 class _Chosen:
-    mechanism: MechanismName | None
+    mechanism: Mechanism | None
     unit: Unit | None
     neighbours: Neighbours | None
 
     def among(self, cases: Iterable[Case]) -> list[Case]:
         """Those asked for, each once."""
-        wanted = (None, MechanismName.AUTO)
         found = [
             case
             for case in cases
-            if (self.mechanism in wanted or case.mechanism is self.mechanism)
+            if (self.mechanism is None or case.mechanism.name == self.mechanism.name)
             and self.unit in (None, case.privacy.unit)
             and self.neighbours in (None, case.privacy.neighbours)
         ]
@@ -357,9 +351,9 @@ def _jobs(
     cases = chosen.among(all_cases(epsilon, quick=quick))
     promises: dict[str, list[Case]] = {}
     for case in cases:
-        promises.setdefault(case.promise, []).append(case)
+        promises.setdefault(case.subject, []).append(case)
     fitted = chosen.among(noise_cases(epsilon, quick=quick))
-    sealed = [case for case in cases if case.mechanism is MechanismName.PERTURBED_MLE]
+    sealed = [case for case in cases if case.perturbed]
     sealed = _first_of_each(sealed) if quick else sealed
     each = risk / max(1, len(attacked) + len(fitted) + len(sealed))
     jobs: list[Job] = []
@@ -383,9 +377,9 @@ def _first_of_each(cases: list[Case]) -> list[Case]:
 
 def _runs(case: Case, sizes: Sizes) -> int:
     """Black-box runs per neighbour: enough for 0.9 ε, or as many as the time allows."""
-    if case.mechanism is MechanismName.PERTURBED_MLE:
+    if case.perturbed:
         return sizes.slow_runs
-    if case.mechanism is MechanismName.GAUSSIAN:
+    if case.mechanism == GAUSSIAN:
         first = case.privacy.unit is Unit.COMPARISON and case.privacy.neighbours is Neighbours.REPLACE
         return sizes.gaussian_runs if first else min(sizes.gaussian_runs, 60_000)
     first = case.method is Method.NET_WINS and case.privacy.neighbours is Neighbours.REPLACE

@@ -16,24 +16,20 @@ from fractions import Fraction
 
 import numpy as np
 from flint import arb, ctx, fmpq
-from numpy.typing import NDArray
 
-from quietrank import noise
+from quietrank.arrays import Floats
 from quietrank.auditing import losses, trace
 from quietrank.auditing.cases import Case
 from quietrank.auditing.distribution import Fit, WatchedLedger, laplace_cdf, lattice_fit, order_of_events
 from quietrank.auditing.neighbours import Neighbouring, Row
-from quietrank.maths.minimise import Objective
+from quietrank.maths.certificate import Objective
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
-from quietrank.mechanisms.perturbed_mle.mechanism import Plan
+from quietrank.mechanisms.perturbed_mle.mechanism import Plan, ScoresLaw
+from quietrank.noise import lattice
 from quietrank.promise.privacy import Neighbours
-from quietrank.votes.tally import PairTally
+from quietrank.votes.tallies import PairTally, Tallies
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Minimise = Callable[[Objective, float], Sequence[float | Decimal]]
-Tallies = Sequence[PairTally]
-"""one per group"""
 FAR = 120.0
 """the scores of the two far-out items in the constructed worst case"""
 PRECISION = 400
@@ -42,11 +38,14 @@ PRECISION = 400
 
 def plan_of(case: Case) -> Plan:
     """The constants that a release of this case would use."""
-    if case.gamma is None:
-        raise AssertionError("a perturbed-MLE case declares its ridge")
-    return perturbed.make_plan(
-        len(case.items), case.privacy, case.gamma, case.calibration, case.link, case.releases_per_unit
-    )
+    law = case.calibrated.law
+    if not isinstance(law, ScoresLaw):
+        raise AssertionError("this case puts no noise into the likelihood")
+    return law.plan
+
+
+def _pairs(tallies: Tallies) -> list[PairTally]:
+    return [tally for tally in tallies if isinstance(tally, PairTally)]
 
 
 def ideal_outputs(case: Case, tallies: Tallies, draws: int) -> list[Floats]:
@@ -54,12 +53,12 @@ def ideal_outputs(case: Case, tallies: Tallies, draws: int) -> list[Floats]:
     plan = plan_of(case)
     return [
         np.array([[float(x) for x in _answer(plan, tally, _inner(plan, tally))] for _ in range(draws)])
-        for tally in tallies
+        for tally in _pairs(tallies)
     ]
 
 
 def _inner(plan: Plan, tally: PairTally) -> list[int]:
-    return noise.truncated_laplace(len(tally.items), plan.lambda_ / plan.grid)
+    return lattice.truncated_laplace(len(tally.items), plan.lambda_ / plan.grid)
 
 
 def _answer(plan: Plan, tally: PairTally, draw: Sequence[int]) -> Sequence[float | Decimal]:
@@ -71,7 +70,7 @@ def _answer(plan: Plan, tally: PairTally, draw: Sequence[int]) -> Sequence[float
 def all_losses(case: Case, one: Tallies, other: Tallies, outputs: Sequence[Floats]) -> Floats:
     """The loss at each joint output of all groups."""
     plan = plan_of(case)
-    found = [losses.perturbed_losses(plan, *parts) for parts in zip(one, other, outputs, strict=True)]
+    found = [losses.perturbed_losses(plan, *parts) for parts in zip(_pairs(one), _pairs(other), outputs, strict=True)]
     return np.asarray(np.sum(found, axis=0))
 
 
@@ -116,7 +115,7 @@ class Flaws:
     solved: int
 
 
-def flaws(case: Case, tallies: Tallies, solves: int) -> Flaws:
+def flaws(case: Case, sides: Sequence[Tallies], solves: int) -> Flaws:
     """Recompute every constant of the seal, and the gradient of every answer with many digits."""
     plan, n = plan_of(case), len(case.items)
     found = []
@@ -131,7 +130,7 @@ def flaws(case: Case, tallies: Tallies, solves: int) -> Flaws:
         case.privacy.epsilon
     ):
         found.append("the parts of ε exceed it")
-    draws = [(tally, _inner(plan, tally)) for tally in tallies for _ in range(solves)]
+    draws = [(tally, _inner(plan, tally)) for side in sides for tally in _pairs(side) for _ in range(solves)]
     if any(gradient_norm(plan, tally, draw, _answer(plan, tally, draw)) > plan.tolerance for tally, draw in draws):
         found.append("the solver stops before its tolerance")
     return Flaws(tuple(found), len(draws))
@@ -171,11 +170,12 @@ def fits(case: Case, tallies: Tallies, draws: int) -> list[Fit]:
     """The noise inside is truncated Laplace noise, and with that held still the seal is discrete Laplace noise."""
     plan = plan_of(case)
     scale = plan.lambda_ / plan.grid
-    inside = np.array(noise.truncated_laplace(20 * draws, scale), dtype=np.float64)
-    held = _inner(plan, tallies[0])
-    exact = [perturbed.to_lattice(_answer(plan, tally, held), plan.step) for tally in tallies]
+    inside = np.array(lattice.truncated_laplace(20 * draws, scale), dtype=np.float64)
+    pairs = _pairs(tallies)
+    held = _inner(plan, pairs[0])
+    exact = [perturbed.to_lattice(_answer(plan, tally, held), plan.step) for tally in pairs]
     with _held(held):
-        sealed = np.array([[one.values for one in trace.perturb(case, tallies)] for _ in range(draws)]) - exact
+        sealed = np.array([[one.values for one in trace.cross(tallies, case.calibrated)] for _ in range(draws)]) - exact
     return [
         Fit("noise inside", lattice_fit(inside.astype(np.int64), lambda k: truncated_cdf(k, scale))),
         Fit("seal", lattice_fit(sealed.reshape(-1), lambda k: laplace_cdf(k, plan.seal_scale))),
@@ -188,7 +188,7 @@ def repeated(case: Case, tallies: Tallies) -> list[str]:
     drawn: list[tuple[int, ...]] = []
     with _watched_noise(lambda draw: drawn.append(tuple(draw))):
         for _ in range(2):
-            trace.perturb(case, tallies)
+            trace.cross(tallies, case.calibrated)
     return [] if len(set(drawn)) == len(drawn) == 2 * len(tallies) else ["the noise inside was used twice"]
 
 
@@ -197,7 +197,7 @@ def ledger_first(case: Case, tallies: Tallies) -> list[str]:
 
     def release(ledger: WatchedLedger) -> object:
         with _watched_noise(lambda draw: ledger.events.append("draw")):
-            return trace.perturb(case, tallies, ledger=ledger)
+            return trace.cross(tallies, case.calibrated, ledger)
 
     return order_of_events(release, len(tallies))
 
@@ -217,7 +217,7 @@ def _held(draw: list[int]) -> Iterator[None]:
 @contextmanager
 def _watched_noise(note: Callable[[list[int]], object]) -> Iterator[None]:
     """Within, every draw of the noise inside is noted."""
-    fresh = noise.truncated_laplace
+    fresh = lattice.truncated_laplace
 
     def watched(size: int, scale: float) -> list[int]:
         draw = fresh(size, scale)
@@ -230,16 +230,16 @@ def _watched_noise(note: Callable[[list[int]], object]) -> Iterator[None]:
 
 @contextmanager
 def _drawn_by(draw: Callable[[int, float], list[int]]) -> Iterator[None]:
-    fresh = noise.truncated_laplace
-    noise.truncated_laplace = draw  # type: ignore[assignment]
+    fresh = lattice.truncated_laplace
+    lattice.truncated_laplace = draw  # type: ignore[assignment]
     try:
         yield
     finally:
-        noise.truncated_laplace = fresh
+        lattice.truncated_laplace = fresh
 
 
 def released(case: Case, tallies: Tallies, runs: int) -> list[Floats]:
     """Whole releases: θ as published, one array per group, one row per run."""
     step = float(plan_of(case).step)
-    found = np.array([[one.values for one in trace.perturb(case, tallies)] for _ in range(runs)]) * step
+    found = np.array([[one.values for one in trace.cross(tallies, case.calibrated)] for _ in range(runs)]) * step
     return [found[:, group] for group in range(len(tallies))]

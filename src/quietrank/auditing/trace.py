@@ -14,24 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank import crossing as mechanism
-from quietrank import pipeline
+from quietrank import crossing, pipeline
+from quietrank.arrays import Integers
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Row
 from quietrank.errors import QuietrankError
 from quietrank.estimate.noisy import NoisyTally
-from quietrank.mechanisms.additive import Calibrated, MechanismName
-from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
-from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedScores
-from quietrank.promise.accounting import Charge
+from quietrank.mechanisms.mechanism import Calibrated, Noised
+from quietrank.promise.accounting import Charge, Ledger
+from quietrank.promise.promise import Bounded
 from quietrank.votes import read as votes
 from quietrank.votes import tally
 from quietrank.votes.read import Votes
-from quietrank.votes.tally import PairTally, Tally
+from quietrank.votes.tallies import PairTally, Tallies, Tally
 
-Integers = NDArray[np.int64]
 GROUP = "region"
 """the column of the group"""
 
@@ -82,55 +79,44 @@ def read(case: Case, path: Path, *, skip_invalid: bool = False) -> Votes:
     return votes.read_votes(path, items=names, skip_invalid=skip_invalid, **options)
 
 
-def count(case: Case, read_from: Votes) -> list[Tally]:
-    """The exact tally of each group, bounded for the case's noise."""
+def count(case: Case, read_from: Votes) -> Tallies:
+    """The exact tally of each group, bounded for the case's noise; by pair for the perturbed MLE."""
     calibrated = case.calibrated
-    if case.groups is None:
-        return [tally.tally_votes(read_from, calibrated.privacy, calibrated.clip)]
-    return tally.tally_groups(read_from, calibrated.privacy, calibrated.clip)
+    bounded = Bounded.by(calibrated.privacy, calibrated.clip)
+    empty = not case.privacy.votes_are_public
+    return tally.count_votes(read_from, bounded, by_pair=calibrated.statistic.by_pair, may_be_empty=empty)
 
 
-def count_pairs(case: Case, read_from: Votes) -> list[PairTally]:
-    """The same by pair, for the perturbed MLE."""
-    if case.groups is None:
-        return [tally.tally_pairs(read_from, case.privacy)]
-    return tally.tally_pairs_of_groups(read_from, case.privacy)
+def cross(tallies: Tallies, calibrated: Calibrated, ledger: Ledger | None = None) -> list[Noised]:
+    """The one crossing."""
+    return crossing.cross(tallies, calibrated, ledger=ledger)
 
 
-def cross(tallies: Sequence[Tally], calibrated: Calibrated, **options: Any) -> list[NoisyTally]:
-    """The one crossing, for one tally or for one per group; `options` are ledger and rows_skipped."""
-    if calibrated.groups:
-        return mechanism.add_noise_to_groups(tallies, calibrated, **options)
-    return [mechanism.add_noise(tallies[0], calibrated, **options)]
+def statistics(tallies: Tallies, calibrated: Calibrated) -> Integers:
+    """The exact statistic of each group, a row each, in lattice steps; for the perturbed MLE the wins of each pair."""
+    return np.array([_statistic(one, calibrated) for one in tallies])
 
 
-def perturb(case: Case, tallies: Sequence[PairTally], **options: Any) -> list[PerturbedScores]:
-    """The crossing of the perturbed MLE."""
-    options |= {"gamma": case.gamma, "calibration": case.calibration, "link": case.link}
-    if case.groups is None:
-        return [perturbed.perturbed_mle(tallies[0], case.privacy, **options)]
-    return perturbed.perturbed_mle_of_groups(tallies, case.privacy, **options)
-
-
-def statistics(tallies: Sequence[Tally], calibrated: Calibrated) -> Integers:
-    """The exact statistic of each group, a row each, in lattice steps."""
-    return np.array([mechanism.exact_values(one, calibrated) for one in tallies])
+def _statistic(counted: Tally | PairTally, calibrated: Calibrated) -> Integers:
+    if isinstance(counted, PairTally):
+        return pair_wins(counted)
+    return np.asarray(crossing.exact_values(counted, calibrated))
 
 
 def see(case: Case, read_from: Votes) -> Seen:
     """Count the votes, cross the line once, and note everything but the noise."""
     try:
-        if case.mechanism is MechanismName.PERTURBED_MLE:
-            return _see_perturbed(case, read_from)
+        case = case.with_items(read_from.items)
         calibrated = case.calibrated
         counted = count(case, read_from)
         ledger = Recorder()
-        noisy = cross(counted, calibrated, ledger=ledger, rows_skipped=read_from.skip_invalid)
+        noised = cross(counted, calibrated, ledger)
     except QuietrankError as error:
         return Seen(np.zeros((0, 0), dtype=np.int64), {"error": f"{type(error).__name__}: {error}"})
-    each = [_public(one) for one in noisy]
-    public = {name: [one[name] for one in each] for name in each[0]}
-    return Seen(statistics(counted, calibrated), public | {"charges": ledger.charges, "step": counted[0].step})
+    each = [_public(NoisyTally.of(calibrated, one, rows_skipped=read_from.skip_invalid)) for one in noised]
+    public: dict[str, Any] = {name: [one[name] for one in each] for name in each[0]}
+    public |= {"charges": ledger.charges, "step": next(iter(counted)).step}
+    return Seen(statistics(counted, calibrated), public)
 
 
 def _public(noisy: NoisyTally) -> dict[str, Any]:
@@ -143,16 +129,6 @@ def _public(noisy: NoisyTally) -> dict[str, Any]:
     return found | {"entries": len(noisy.values)}
 
 
-def _see_perturbed(case: Case, read_from: Votes) -> Seen:
-    counted = count_pairs(case, read_from)
-    ledger = Recorder()
-    scores = perturb(case, counted, ledger=ledger, rows_skipped=read_from.skip_invalid)
-    shown = ("items", "plan", "privacy", "rows_skipped", "ledger_entry")
-    public: dict[str, Any] = {name: [getattr(one, name) for one in scores] for name in shown}
-    public |= {"entries": [len(one.values) for one in scores], "charges": ledger.charges, "step": counted[0].step}
-    return Seen(np.array([pair_wins(one) for one in counted]), public)
-
-
 def pair_wins(counted: PairTally) -> Integers:
     """The wins of i over j in row i and column j, flattened, in steps."""
     n = len(counted.items)
@@ -163,12 +139,12 @@ def pair_wins(counted: PairTally) -> Integers:
 
 def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None) -> dict[str, Any]:
     """A whole release as it would be published, with what is noise taken out: figures of items, and their order."""
-    ledger = Recorder()
-    options: dict[str, Any] = {"mechanism": case.mechanism, "ledger": ledger}
-    if case.mechanism is not MechanismName.PERTURBED_MLE:
+    ledger, inside = Recorder(), case.perturbed
+    options: dict[str, Any] = {"mechanism": case.mechanism.name, "ledger": ledger}
+    if inside is None:
         options["method"] = case.method
     else:
-        options |= {"calibration": case.calibration, "link": case.link}
+        options |= {"calibration": inside.calibration, "link": inside.link.name}
         options |= {} if gamma is None else {"gamma": gamma}
     try:
         rank = pipeline.rank if case.groups is None else pipeline.rank_by_group

@@ -33,7 +33,6 @@ from quietrank.publish.files import RELEASE, TALLY, VOTES, Kind, check_apart, ch
 from quietrank.render.screen import never_fail_on_a_character, show, show_data, silence_stdout, tell, visible
 
 if TYPE_CHECKING:
-    from quietrank.estimate.noisy import GroupedTally, NoisyTally
     from quietrank.ledger.book import BudgetLedger
     from quietrank.promise.privacy import Privacy
     from quietrank.publish.grouped import GroupedRelease
@@ -241,23 +240,20 @@ def rank(
     ridge = _gamma(gamma)
     _check_releases(out, save_tally, overwrite, reads=(source.path, ledger))
     kept = Kept(overwrite)
-    perturbed: dict[str, Any] = {
-        "comparisons_per_item": comparisons_per_item, "calibration": calibration, "link": link
-    }  # fmt: skip
-    pipeline.Asked.of(mechanism, method, ridge, **perturbed)  # refused before anything is read or paid for
+    if save_tally is None:
+        request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link)
+    else:
+        request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link).of_counts()
     budget = None if ledger is None else open_ledger(ledger)  # refused before the votes are read
     with stderr.status("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
         warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, told afterwards
-        words: dict[str, Any] = {"mechanism": mechanism, "method": method, "ledger": budget}
         if save_tally is None:
-            make = pipeline.rank if by is None else pipeline.rank_by_group
-            release: Release | GroupedRelease = make(votes, privacy, **words, gamma=ridge, **perturbed)
+            release = pipeline.make_release(votes, privacy, request, budget)
         else:
-            draw = pipeline.noisy_tally if by is None else pipeline.noisy_tally_by_group
-            tally: NoisyTally | GroupedTally = draw(votes, privacy, **words)
+            tally = pipeline.make_tally(votes, privacy, request, budget)
             kept.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
-            release = pipeline.rerank(tally, method=method, gamma=ridge)
+            release = pipeline.release_of(tally, request)
     try:
         _deliver(release, format, out, kept, paid=True)
     finally:

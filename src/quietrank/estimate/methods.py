@@ -7,13 +7,14 @@ from typing import Literal
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError, SolverError, option
-from quietrank.estimate.noisy import Floats, NoisyTally
+from quietrank.estimate.noisy import NoisyTally
 from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
+from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.statistics.method import Method
-from quietrank.statistics.sensitivity import Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,8 @@ class Estimate:
 def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] = "auto") -> Estimate:
     """Score every item by the method; `gamma` is the ridge of Bradley–Terry scores."""
     method = resolve(noisy, method)
+    if noisy.scores is not None:
+        return _released_scores(noisy, noisy.scores, method)
     win_rate, net_wins = win_rates(noisy), noisy.net_wins
     used = None
     if method is Method.BRADLEY_TERRY:
@@ -44,6 +47,15 @@ def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] =
     known = noisy.public_pairs is not None
     made = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
     return Estimate(method, scores, shown, net_wins, made, used)
+
+
+def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estimate:
+    """Scores that are private already."""
+    if method is not Method.BRADLEY_TERRY:
+        _released(None, noisy, method)
+    gamma = noisy.law.plan.gamma if isinstance(noisy.law, ScoresLaw) else None
+    made = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=True)
+    return Estimate(method, scores, None, None, made, gamma)
 
 
 def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
@@ -81,7 +93,9 @@ def resolve(noisy: NoisyTally, method: Method) -> Method:
     """`auto`: net wins where every item was compared equally often, or nothing else is known; else the win rate."""
     if method is not Method.AUTO:
         return method
-    if noisy.statistic is Statistic.WINS:
+    if noisy.scores is not None:
+        return Method.BRADLEY_TERRY
+    if noisy.net_wins is None:
         return Method.WINS
     if noisy.privacy.design is Design.UNIFORM or noisy.exposure is None:
         return Method.NET_WINS

@@ -7,38 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank.mechanisms.laws import Law
+from quietrank.arrays import Floats, Integers
+from quietrank.mechanisms.mechanism import Calibrated, Law, Noised, PublicPairs, read_only
+from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
-from quietrank.statistics.sensitivity import Statistic
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
-
-def read_only(*arrays: NDArray[Any] | None) -> None:
-    """What was released stays as it was: writing into these arrays is an error from now on."""
-    for array in arrays:
-        if array is not None:
-            array.flags.writeable = False
-
-
-@dataclass(frozen=True, eq=False)
-class PublicPairs:
-    """Under a public design: the pairs that met, i < j, and the weight of their votes."""
-
-    i: Indices
-    j: Indices
-    counts: Floats
-
-    def __post_init__(self) -> None:
-        read_only(self.i, self.j, self.counts)
+from quietrank.publish.tabular import NoiseRecord
+from quietrank.statistics.statistic import Reading, Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +28,7 @@ class NoisyTally:
     items: Items
     privacy: Privacy
     statistic: Statistic
-    values: NDArray[np.int64]
+    values: Integers
     """the noisy statistic in lattice steps"""
     step: Fraction
     """one lattice step, in votes"""
@@ -88,57 +68,95 @@ class NoisyTally:
 
         return load(path, cls)
 
-    def _votes(self, values: NDArray[np.int64]) -> Floats:
-        return np.asarray(values * float(self.step), dtype=np.float64)
+    @classmethod
+    def of(
+        cls,
+        calibrated: Calibrated,
+        noised: Noised,
+        *,
+        rows_skipped: bool = False,
+        alternatives: tuple[tuple[str, float], ...] = (),
+    ) -> NoisyTally:
+        """What left the confidential side, and all that is public about its noise."""
+        return cls(
+            items=calibrated.promise.items,
+            privacy=calibrated.privacy,
+            statistic=calibrated.statistic,
+            values=noised.values,
+            step=calibrated.step,
+            share=calibrated.share,
+            mechanism=calibrated.mechanism.name,
+            figures=calibrated.figures,
+            law=calibrated.law,
+            public_exposure=noised.public_exposure,
+            public_total=noised.public_total,
+            public_pairs=noised.public_pairs,
+            rows_skipped=rows_skipped,
+            ledger_entry=noised.ledger_entry,
+            alternatives=alternatives,
+        )
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return self.statistic.read(self.values, float(self.share))
+
+    def _votes(self, steps: Floats | None) -> Floats | None:
+        return None if steps is None else np.asarray(steps * float(self.step), dtype=np.float64)
 
     @property
     def wins(self) -> Floats | None:
         """Noisy win counts, if they were released."""
-        if self.statistic in (Statistic.WINS, Statistic.WINS_AND_LOSSES):
-            return self._votes(self.values[: len(self.items)])
-        return None
+        return self._votes(self._reading.wins)
 
     @property
     def net_wins(self) -> Floats | None:
         """Noisy s = (wins − losses)/2, if it was released."""
-        n = len(self.items)
-        if self.statistic is Statistic.WINS:
-            return None
-        if self.statistic is Statistic.WINS_AND_LOSSES:
-            return self._votes(self.values[:n] - self.values[n:]) / 2
-        return self._votes(self.values[:n])
+        return self._votes(self._reading.net_wins)
+
+    @property
+    def scores(self) -> Floats | None:
+        """θ, centred, if scores were released instead of counts."""
+        theta = self._votes(self._reading.scores)
+        return None if theta is None else np.asarray(theta - theta.mean())
+
+    @property
+    def released_exposure(self) -> Floats | None:
+        """d with noise on it, if it was released."""
+        return self._votes(self._reading.exposure)
 
     @property
     def count_sd(self) -> float:
         """The standard deviation of the noise on what items are ranked by: net wins, or wins."""
-        return self.law.spread.value if self.statistic is Statistic.WINS else self.law.spread.net_wins
+        return self.statistic.ranked_by(self.law.spread)
 
     @property
     def total(self) -> float | None:
         """T, the total weight of all votes: public, noisy, or unknown."""
-        n = len(self.items)
         if self.public_total is not None:
             return self.public_total
-        if self.statistic is Statistic.NET_WINS_AND_TOTAL:
-            found = float(self.values[n] * self.step / self.share)
-        elif self.released_exposure is not None:
-            found = float(self.released_exposure.sum()) / 2
+        released, exposure = self._votes(self._reading.total), self.released_exposure
+        if released is not None:
+            found = float(released)
+        elif exposure is not None:
+            found = float(exposure.sum()) / 2
         else:
             return None
         if self.privacy.design is not Design.UNIFORM or self.net_wins is None:
             return found
         # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
-        return max(found, n * float(np.abs(self.net_wins).max()))
+        return max(found, len(self.items) * float(np.abs(self.net_wins).max()))
 
     @property
-    def released_exposure(self) -> Floats | None:
-        """d with noise on it, if it was released."""
-        n = len(self.items)
-        if self.statistic is Statistic.WINS_AND_LOSSES:
-            return self._votes(self.values[:n] + self.values[n:])
-        if self.statistic is Statistic.NET_WINS_AND_EXPOSURES:
-            return self._votes(self.values[n:]) / float(self.share)
-        return None
+    def record(self) -> NoiseRecord:
+        """What a release says about its noise."""
+        spread, step = self.count_sd, float(self.step)
+        if isinstance(self.law, ScoresLaw):
+            figures = dict(self.figures) | {
+                "step": step, "score_noise_sd": spread, "score_noise_for": self.law.holds_for
+            }  # fmt: skip
+        else:
+            figures = {"statistic": self.statistic.name} | dict(self.figures) | {"step": step, "noise_sd": spread}
+        return NoiseRecord(self.mechanism, tuple(figures.items()), self.alternatives)
 
     @property
     def exposure(self) -> Floats | None:

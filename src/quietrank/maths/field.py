@@ -22,9 +22,8 @@ from math import cos, log, pi, sin, sqrt
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from quietrank.arrays import Floats, Integers, Places
 
 CELL = 0.5
 NODES = 10
@@ -97,9 +96,9 @@ class DenseField:
 class CellField:
     """The sums through Chebyshev moments of the occupied cells."""
 
-    order: NDArray[np.intp] | None  # puts the points in order of their cells; None: they are already
-    cells: NDArray[np.int64]  # the numbers of the occupied cells, ascending
-    neighbours: list[tuple[NDArray[np.intp], NDArray[np.intp]]]  # pairs of occupied cells 1, 2, …, R apart
+    order: Places | None  # puts the points in order of their cells; None: they are already
+    cells: Integers  # the numbers of the occupied cells, ascending
+    neighbours: list[tuple[Places, Places]]  # pairs of occupied cells 1, 2, …, R apart
     edges: list[int]  # points edges[c] … edges[c + 1] − 1, in that order, are in cell c
     basis: list[Floats]  # for each cell, T_0(t_i), …, T_{p−1}(t_i) in column i
 
@@ -148,7 +147,7 @@ class CellField:
         return in_place
 
 
-def _argsort(number: Floats) -> NDArray[np.intp]:
+def _argsort(number: Floats) -> Places:
     # NumPy sorts 16-bit integers by radix, several times faster than floats.
     shifted = number - number.min()
     return np.argsort(shifted.astype(np.uint16) if shifted.max() < 2**16 else shifted, kind="stable")
@@ -185,7 +184,7 @@ def _tables() -> _Tables:
     return _Tables(*(to_coefficients @ f(x) @ to_coefficients.T for f in (u, u_slope)))
 
 
-def _neighbours(cells: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _neighbours(cells: Integers) -> list[tuple[Places, Places]]:
     """For each offset 1, …, R: the positions (left, right) of occupied cells that far apart."""
     found = []
     for offset in range(1, min(REACH, int(cells[-1] - cells[0])) + 1):
@@ -195,7 +194,7 @@ def _neighbours(cells: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArra
     return found
 
 
-def _near(neighbours: list[tuple[NDArray[np.intp], NDArray[np.intp]]], moments: Floats, table: Floats) -> Floats:
+def _near(neighbours: list[tuple[Places, Places]], moments: Floats, table: Floats) -> Floats:
     """What every cell receives from the cells at most R away, as Chebyshev coefficients."""
     received = moments @ table[REACH]
     for offset, (left, right) in enumerate(neighbours, start=1):
@@ -204,7 +203,7 @@ def _near(neighbours: list[tuple[NDArray[np.intp], NDArray[np.intp]]], moments: 
     return np.asarray(received)
 
 
-def _far(cells: NDArray[np.int64], moments: Floats) -> Floats:
+def _far(cells: Integers, moments: Floats) -> Floats:
     """What every cell receives from cells more than R away, where u = ±1/2; the 0-th moment is the mass."""
     cumulative = np.concatenate([[0.0], np.cumsum(moments[:, 0])])
     left = cumulative[np.searchsorted(cells, cells - REACH, side="left")]

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
+from quietrank.arrays import Floats, Indices
 from quietrank.errors import SolverError, option
 from quietrank.maths.hessian import BandedFactor, Hessian, component_lifted
 from quietrank.maths.links import Link, get_link
-from quietrank.maths.pairs import FloatArray, IndexArray, Pairs, aggregate
+from quietrank.maths.pairs import Pairs, aggregate
 from quietrank.maths.problem import Problem
 from quietrank.maths.solver import Solution, solve
 from quietrank.promise.arguments import number
@@ -28,7 +29,7 @@ class Fit:
     solution: Solution
 
     @property
-    def scores(self) -> FloatArray:
+    def scores(self) -> Floats:
         """Centred scores."""
         return self.solution.scores
 
@@ -55,7 +56,7 @@ class Fit:
         return self.solution.gradient_norm
 
     @property
-    def components(self) -> IndexArray:
+    def components(self) -> Indices:
         """Component of the comparison graph for each item; compare scores only within a component."""
         return self.solution.components
 
@@ -65,7 +66,7 @@ class Fit:
         return self.solution.comparable
 
     @cached_property
-    def standard_errors(self) -> FloatArray:
+    def standard_errors(self) -> Floats:
         """Standard error of each score minus the mean score of its component: √diag(P H⁻¹ P).
 
         H is the Hessian with the ridge, P removes component means. The errors are conditional on the model
@@ -81,7 +82,7 @@ class Fit:
             )
         return np.sqrt(_dense_variances(hessian))
 
-    def standard_errors_of(self, items: ArrayLike) -> FloatArray:
+    def standard_errors_of(self, items: ArrayLike) -> Floats:
         """The standard errors of some items, one linear system each: for fits with very many items."""
         chosen = np.asarray(items).ravel()
         if chosen.dtype.kind not in "iu" or (
@@ -103,7 +104,7 @@ class Fit:
         return hessian
 
 
-def _dense_variances(hessian: Hessian) -> FloatArray:
+def _dense_variances(hessian: Hessian) -> Floats:
     matrix, delta = component_lifted(hessian)
     if len(matrix) <= SMALL:
         inverse = _sweep(np.triu(matrix) + np.triu(matrix, 1).T)
@@ -115,7 +116,7 @@ def _dense_variances(hessian: Hessian) -> FloatArray:
     return np.maximum(inverse.diagonal() - excess, 0.0)
 
 
-def _sweep(matrix: FloatArray) -> FloatArray:
+def _sweep(matrix: Floats) -> Floats:
     """Inverse of a positive definite matrix by Gauss–Jordan sweeps.
 
     For a few hundred items this costs milliseconds always, where LAPACK starts threads and, on a busy machine,
@@ -129,7 +130,7 @@ def _sweep(matrix: FloatArray) -> FloatArray:
     return -matrix
 
 
-def _banded_variances(hessian: Hessian) -> FloatArray:
+def _banded_variances(hessian: Hessian) -> Floats:
     """Solve for P e_i, a block of items at a time, in the band of the comparison graph."""
     n, factor, labels = hessian.n, BandedFactor(hessian, *hessian.ordering), hessian.problem.components
     share = 1 / np.bincount(labels)[labels]

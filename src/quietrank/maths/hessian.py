@@ -11,15 +11,15 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
+from quietrank.arrays import Floats, Indices, Places
 from quietrank.errors import SolverError
 from quietrank.maths.links import LOGISTIC, TINY
-from quietrank.maths.pairs import BLOCK, FloatArray, IndexArray, blocks, together
+from quietrank.maths.pairs import BLOCK, blocks, together
 from quietrank.maths.problem import Problem
 from quietrank.maths.sums import component_means, component_sums, inner, safe_ratio, sparse_times
 
@@ -50,7 +50,7 @@ class Hessian:
         self.method = "dense" if n <= DENSE_ITEMS else "cg"
         self.factor: Factor | None = None
 
-    def evaluate(self, theta: FloatArray) -> FloatArray:
+    def evaluate(self, theta: Floats) -> Floats:
         """The pair part of the gradient; remembers the weights h."""
         pairs, link = self.problem.pairs, self.problem.link
         slope, weight = self.slope.data, self.weight.data
@@ -77,20 +77,20 @@ class Hessian:
         return out - into
 
     @cached_property
-    def exposure(self) -> FloatArray:
+    def exposure(self) -> Floats:
         """Votes per item."""
         return self.problem.pairs.exposure
 
-    def apply(self, x: FloatArray) -> FloatArray:
+    def apply(self, x: Floats) -> Floats:
         y = self.diagonal * x
         for product in self._both(self.weight, self.weight_t, x):
             y -= product
         return y
 
-    def _both(self, upper: csr_array, lower: csc_array, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _both(self, upper: csr_array, lower: csc_array, x: Floats) -> tuple[Floats, Floats]:
         return together(lambda: sparse_times(upper, x), lambda: sparse_times(lower, x), len(upper.data))
 
-    def solve(self, right: FloatArray, relative: float) -> FloatArray:
+    def solve(self, right: Floats, relative: float) -> Floats:
         """x with ‖D^-½(Hx − right)‖ ≤ relative·‖D^-½ right‖, or a factorisation's answer."""
         right = self._balanced(right)
         if self.method == "cg":
@@ -101,7 +101,7 @@ class Hessian:
             x = self._factorised(right)
         return x - component_means(x, self.problem.components)
 
-    def _balanced(self, right: FloatArray) -> FloatArray:
+    def _balanced(self, right: Floats) -> Floats:
         """right, made to sum to 0 on each component at the expense of the strongly held items.
 
         What a gradient sums to is the rounding of its largest entries: spread evenly, it would swamp the small
@@ -110,7 +110,7 @@ class Hessian:
         labels = self.problem.components
         return right - self.diagonal * safe_ratio(component_sums(right, labels), component_sums(self.diagonal, labels))
 
-    def _factorised(self, right: FloatArray) -> FloatArray:
+    def _factorised(self, right: Floats) -> Floats:
         if self.factor is None:
             self.factor = _factorise(self)
         return self.factor.solve(right)
@@ -126,17 +126,17 @@ class Hessian:
         return len(self.problem.pairs.i) == 0
 
     @property
-    def scale(self) -> FloatArray:
+    def scale(self) -> Floats:
         """D^-½, D the Laplacian's diagonal; 0 for items that met nobody, whose scores are known exactly."""
         laplacian = self.diagonal - self.problem.ridge
         return np.where(laplacian > 0, 1 / np.sqrt(np.maximum(laplacian, TINY)), 0.0)
 
-    def weak_items(self) -> NDArray[np.intp]:
+    def weak_items(self) -> Places:
         """Items held a hundred times more weakly than the typical one."""
         scale = self.scale
         return np.flatnonzero(scale > 10 * np.median(scale[scale > 0]))
 
-    def weak_inverse(self, weak: NDArray[np.intp], right: FloatArray) -> float:
+    def weak_inverse(self, weak: Places, right: Floats) -> float:
         """max(H_NN⁻¹ right) over the weak items N, for right ≥ 0."""
         if len(weak) == 0:
             return 0.0
@@ -152,10 +152,10 @@ class Hessian:
         trivial = np.divide(1.0, scale, out=np.zeros(self.n), where=scale > 0)  # D^½, to be projected out
         size = component_sums(trivial**2, labels)
 
-        def project(x: FloatArray) -> FloatArray:
+        def project(x: Floats) -> Floats:
             return x - trivial * safe_ratio(component_sums(trivial * x, labels), size)
 
-        def adjacency(x: FloatArray) -> FloatArray:
+        def adjacency(x: Floats) -> Floats:
             y = scale * project(x.ravel())
             return project(scale * sum(self._both(self.weight, self.weight_t, y)))
 
@@ -167,7 +167,7 @@ class Hessian:
         largest = self._largest(lambda x: self.solve(x.ravel() - component_means(x.ravel(), labels), 1e-6))
         return 1 / largest if largest > 0 else 0.0
 
-    def _largest(self, apply: Callable[[FloatArray], FloatArray]) -> float:
+    def _largest(self, apply: Callable[[Floats], Floats]) -> float:
         operator = LinearOperator((self.n, self.n), matvec=apply, dtype=np.float64)
         if self.n <= 2 * LANCZOS:
             matrix = np.column_stack([apply(column) for column in np.eye(self.n)])
@@ -179,7 +179,7 @@ class Hessian:
             return math.inf
 
     @cached_property
-    def ordering(self) -> tuple[IndexArray, int]:
+    def ordering(self) -> tuple[Indices, int]:
         """The reverse Cuthill–McKee order of the items and its bandwidth."""
         pairs = self.problem.pairs
         order = reverse_cuthill_mckee(csr_array(self.weight + self.weight.T), symmetric_mode=True)
@@ -187,7 +187,7 @@ class Hessian:
         place[order] = np.arange(self.n, dtype=order.dtype)
         return order, int(np.abs(place[pairs.i] - place[pairs.j]).max(initial=0))
 
-    def dense(self) -> FloatArray:
+    def dense(self) -> Floats:
         """The matrix itself, upper triangle and diagonal."""
         pairs = self.problem.pairs
         matrix = np.zeros((self.n, self.n))
@@ -199,7 +199,7 @@ class Hessian:
 class Factor(Protocol):
     """A factorised Hessian."""
 
-    def solve(self, right: FloatArray) -> FloatArray:
+    def solve(self, right: Floats) -> Floats:
         """H⁻¹ right, for right sides orthogonal to component shifts."""
 
 
@@ -210,12 +210,12 @@ class DenseFactor:
         matrix = component_lifted(hessian)[0]
         self.cholesky = _cholesky(matrix, np.einsum("ii->i", matrix), _dense_cholesky)
 
-    def solve(self, right: FloatArray) -> FloatArray:
-        x: FloatArray = linalg.cho_solve((self.cholesky, False), right, check_finite=False)
+    def solve(self, right: Floats) -> Floats:
+        x: Floats = linalg.cho_solve((self.cholesky, False), right, check_finite=False)
         return x
 
 
-def component_lifted(hessian: Hessian) -> tuple[FloatArray, float]:
+def component_lifted(hessian: Hessian) -> tuple[Floats, float]:
     """H + Σ_C δ·1_C 1_Cᵀ/|C| (upper triangle) and δ, taken as the mean diagonal entry."""
     labels = hessian.problem.components
     delta = float(hessian.diagonal.mean()) or 1.0
@@ -228,7 +228,7 @@ def component_lifted(hessian: Hessian) -> tuple[FloatArray, float]:
 class BandedFactor:
     """Cholesky in the band that reverse Cuthill–McKee leaves."""
 
-    def __init__(self, hessian: Hessian, order: IndexArray, band: int) -> None:
+    def __init__(self, hessian: Hessian, order: Indices, band: int) -> None:
         pairs = hessian.problem.pairs
         self.order = order
         place = np.empty_like(order)
@@ -239,7 +239,7 @@ class BandedFactor:
         matrix[0] = _grounded(hessian)[order]
         self.cholesky = _cholesky(matrix, matrix[0], _banded_cholesky)
 
-    def solve(self, right: FloatArray) -> FloatArray:
+    def solve(self, right: Floats) -> Floats:
         x = np.empty_like(right)
         x[self.order] = linalg.cho_solve_banded((self.cholesky, True), right[self.order], check_finite=False)
         return x
@@ -253,12 +253,12 @@ class SparseFactor:
         matrix = csc_array(diags_array(_grounded(hessian)) - upper - upper.T)
         self.lu = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
-    def solve(self, right: FloatArray) -> FloatArray:
-        x: FloatArray = self.lu.solve(right)
+    def solve(self, right: Floats) -> Floats:
+        x: Floats = self.lu.solve(right)
         return x
 
 
-def _grounded(hessian: Hessian) -> FloatArray:
+def _grounded(hessian: Hessian) -> Floats:
     """The diagonal; without a ridge one item per component is tied to 0, which right sides summing to 0 never feel."""
     diagonal = hessian.diagonal.copy()
     if hessian.problem.ridge == 0:
@@ -267,17 +267,17 @@ def _grounded(hessian: Hessian) -> FloatArray:
     return diagonal
 
 
-def _dense_cholesky(matrix: FloatArray) -> FloatArray:
-    factor: FloatArray = linalg.cholesky(matrix, lower=False, check_finite=False)
+def _dense_cholesky(matrix: Floats) -> Floats:
+    factor: Floats = linalg.cholesky(matrix, lower=False, check_finite=False)
     return factor
 
 
-def _banded_cholesky(matrix: FloatArray) -> FloatArray:
-    factor: FloatArray = linalg.cholesky_banded(matrix, lower=True, check_finite=False)
+def _banded_cholesky(matrix: Floats) -> Floats:
+    factor: Floats = linalg.cholesky_banded(matrix, lower=True, check_finite=False)
     return factor
 
 
-def _cholesky(matrix: FloatArray, diagonal: FloatArray, factor: Callable[[FloatArray], FloatArray]) -> FloatArray:
+def _cholesky(matrix: Floats, diagonal: Floats, factor: Callable[[Floats], Floats]) -> Floats:
     """Factorise; where rounding has made the matrix indefinite, raise its diagonal (a view) a little.
 
     A raised factor still gives a descent direction, and the next Newton step corrects for it.
@@ -313,7 +313,7 @@ def _direct_method(hessian: Hessian) -> str:
     return "dense" if n <= 4000 else "cg"
 
 
-def _conjugate_gradients(hessian: Hessian, right: FloatArray, relative: float) -> tuple[FloatArray, int]:
+def _conjugate_gradients(hessian: Hessian, right: Floats, relative: float) -> tuple[Floats, int]:
     """Jacobi-preconditioned conjugate gradients; the solution and the number of steps."""
     inverse = 1 / np.where(hessian.diagonal > 0, hessian.diagonal, 1.0)
     x, r = np.zeros_like(right), right.copy()
@@ -337,9 +337,7 @@ def _conjugate_gradients(hessian: Hessian, right: FloatArray, relative: float) -
     return x, MAX_CG
 
 
-def _logistic_terms(
-    x: FloatArray, q: FloatArray, a: FloatArray, b: FloatArray, slope: FloatArray, weight: FloatArray
-) -> None:
+def _logistic_terms(x: Floats, q: Floats, a: Floats, b: Floats, slope: Floats, weight: Floats) -> None:
     """slope = bσ(x) − aσ(−x) and weight = (a + b)σ(x)σ(−x), in place; q = σ(x), σ(−x) = e^−x σ(x)."""
     np.clip(x, -500.0, 500.0, out=x)  # a·e^500 is finite, and σ(−500) < 1e-217 is as good as any smaller number
     np.negative(x, out=x)

@@ -14,8 +14,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError, either, option
-from quietrank.maths.pairs import FloatArray
 
 U = 2.0**-53  # unit roundoff of float64
 TINY = 1e-300  # covers results that underflow
@@ -35,16 +35,16 @@ class Link(Protocol):
     def kappa1(self) -> float: ...
     @property
     def kappa2(self) -> float: ...
-    def cdf(self, x: FloatArray) -> FloatArray:
+    def cdf(self, x: Floats) -> Floats:
         """F(x)."""
 
-    def nll(self, x: FloatArray) -> FloatArray:
+    def nll(self, x: Floats) -> Floats:
         """−log F(x)."""
 
-    def grad(self, x: FloatArray) -> FloatArray:
+    def grad(self, x: Floats) -> Floats:
         """ψ(x) = (log F)'(x) > 0."""
 
-    def curvature(self, x: FloatArray) -> FloatArray:
+    def curvature(self, x: Floats) -> Floats:
         """−(log F)''(x) > 0."""
 
     def grad_error(self, reach: float) -> float:
@@ -62,17 +62,17 @@ class Logistic:
     kappa1: float = 1.0
     kappa2: float = 0.25
 
-    def cdf(self, x: FloatArray) -> FloatArray:
+    def cdf(self, x: Floats) -> Floats:
         e = np.exp(-np.abs(x))
         return np.where(x >= 0, 1.0, e) / (1.0 + e)
 
-    def nll(self, x: FloatArray) -> FloatArray:
+    def nll(self, x: Floats) -> Floats:
         return np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0.0)
 
-    def grad(self, x: FloatArray) -> FloatArray:
+    def grad(self, x: Floats) -> Floats:
         return self.cdf(-x)  # (log F)' = 1 − F
 
-    def curvature(self, x: FloatArray) -> FloatArray:
+    def curvature(self, x: Floats) -> Floats:
         e = np.exp(-np.abs(x))
         return e / (1.0 + e) ** 2
 
@@ -101,23 +101,23 @@ class HyperbolicSecant:
     kappa1: float = 2.0
     kappa2: float = 1.0274
 
-    def cdf(self, x: FloatArray) -> FloatArray:
+    def cdf(self, x: Floats) -> Floats:
         below = np.arctan(_tail(x)) * (2 / np.pi)
         return np.where(x >= 0, 1.0 - below, below)
 
-    def nll(self, x: FloatArray) -> FloatArray:
+    def nll(self, x: Floats) -> Floats:
         v = _tail(x)
         # x < 0: log F = log(2/π) + t + log(arctan(v)/v), which does not underflow with v
         negative = math.log(np.pi / 2) + (np.pi / 2) * np.abs(x) - np.log1p(-_one_minus_atan_ratio(v))
         return np.where(x >= 0, -np.log1p(-np.arctan(v) * (2 / np.pi)), negative)
 
-    def grad(self, x: FloatArray) -> FloatArray:
+    def grad(self, x: Floats) -> Floats:
         v = _tail(x)
         atan = np.arctan(v)
         ratio = np.divide(v, atan, out=np.ones_like(v), where=v > TINY)
         return np.where(x >= 0, v / (1.0 - atan * (2 / np.pi)), (np.pi / 2) * ratio) / (1.0 + v * v)
 
-    def curvature(self, x: FloatArray) -> FloatArray:
+    def curvature(self, x: Floats) -> Floats:
         # −(log F)'' = ψ(ψ + (π/2)·tanh t); for x < 0 the bracket is (π/2)(v/arctan v − 1 + v²)/(1 + v²)
         v = _tail(x)
         psi = self.grad(x)
@@ -153,23 +153,23 @@ class CustomLink:
     name: str
     kappa1: float
     kappa2: float
-    F: Callable[[FloatArray], FloatArray]
-    minus_log: Callable[[FloatArray], FloatArray]
-    derivative: Callable[[FloatArray], FloatArray]
-    second: Callable[[FloatArray], FloatArray]
+    F: Callable[[Floats], Floats]
+    minus_log: Callable[[Floats], Floats]
+    derivative: Callable[[Floats], Floats]
+    second: Callable[[Floats], Floats]
     error: Callable[[float], float] | None = None
     exact: Callable[[Decimal], Decimal] | None = None
 
-    def cdf(self, x: FloatArray) -> FloatArray:
+    def cdf(self, x: Floats) -> Floats:
         return self.F(x)
 
-    def nll(self, x: FloatArray) -> FloatArray:
+    def nll(self, x: Floats) -> Floats:
         return self.minus_log(x)
 
-    def grad(self, x: FloatArray) -> FloatArray:
+    def grad(self, x: Floats) -> Floats:
         return self.derivative(x)
 
-    def curvature(self, x: FloatArray) -> FloatArray:
+    def curvature(self, x: Floats) -> Floats:
         return self.second(x)
 
     def grad_error(self, reach: float) -> float:
@@ -277,19 +277,19 @@ def _refute(
         raise SolverError(f"link {link.name!r} is refused: {reason}; {remedy}")
 
 
-def _mismatch(f: FloatArray, derivative: FloatArray, x: FloatArray) -> float:
+def _mismatch(f: Floats, derivative: Floats, x: Floats) -> float:
     """Largest gap between differences of f and the trapezoid integral of its claimed derivative, scaled."""
     step = np.diff(x)
     gap = np.abs(np.diff(f) - step * (derivative[1:] + derivative[:-1]) / 2) / step
     return float((gap / (1e-3 + np.abs(derivative).max())).max())
 
 
-def _tail(x: FloatArray) -> FloatArray:
+def _tail(x: Floats) -> Floats:
     """v = e^(−π|x|/2)."""
     return np.exp(np.abs(x) * (-np.pi / 2))
 
 
-def _one_minus_atan_ratio(v: FloatArray) -> FloatArray:
+def _one_minus_atan_ratio(v: Floats) -> Floats:
     """1 − arctan(v)/v for 0 ≤ v ≤ 1, by its series where the difference would cancel."""
     q = np.minimum(v, 0.1) ** 2
     series = q * (1 / 3 - q * (1 / 5 - q * (1 / 7 - q * (1 / 9 - q * (1 / 11 - q * (1 / 13 - q / 15))))))

@@ -1,71 +1,22 @@
 """An `Objective` made of exact votes and exact noise in; its minimiser, certified, out. It never gives up.
 
-Confidential: the minimiser has not been sealed yet (`perturbed.py` does that). An error whose probability depends on
-the votes would be a leak, so where float64 is not enough decimal arithmetic goes on, with as many digits as it takes.
+The minimiser has not been sealed yet (mechanisms/perturbed_mle does that), so it is confidential. An error whose
+probability depends on the votes would be a leak: where float64 is not enough decimal arithmetic goes on, with as many
+digits as it takes.
 docs/proofs/perturbed-mle.md says why that comes to an end for every γ that is accepted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from decimal import (
-    MAX_EMAX,
-    MIN_EMIN,
-    Context,
-    Decimal,
-    DivisionByZero,
-    InvalidOperation,
-    Overflow,
-    getcontext,
-    localcontext,
-)
-from fractions import Fraction
+from decimal import Decimal
 
 import numpy as np
 
-from quietrank.maths.certificate import both_slopes
-from quietrank.maths.links import Link
-from quietrank.maths.pairs import Pairs
-from quietrank.maths.problem import Problem
+from quietrank.maths.certificate import Objective, digits_of, exact_gradient
 from quietrank.maths.solver import Solution, solve_nearly
-from quietrank.votes.tally import PairTally
-
-LARGEST_TALLY = 2**53
-"""Wins of a pair saturate here, in steps, so that they are exact in float64 however many votes there are.
-
-min(·, 2^53) turns the votes of a unit into lighter votes on the same pairs, so neighbours stay neighbours."""
 
 ZERO = Decimal(0)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Objective:
-    """f(θ) = Σ [wins_i·φ(θ_i − θ_j) + wins_j·φ(θ_j − θ_i)] + (γ/2)‖θ‖² + g·k·θ, φ = −log F, with no rounding in it."""
-
-    pairs: Pairs
-    """wins in votes: integers below 2^53 times a power of two, so exact"""
-    draw: Sequence[int]
-    """k"""
-    grid: float
-    gamma: float
-    link: Link
-
-    @classmethod
-    def of(cls, tally: PairTally, draw: Sequence[int], *, grid: float, gamma: float, link: Link) -> Objective:
-        order = np.lexsort((tally.j, tally.i))
-        i, j = (index[order].astype(np.int32) for index in (tally.i, tally.j))
-        wins_i, wins_j = (
-            np.minimum(wins[order], LARGEST_TALLY) * float(tally.step) for wins in (tally.wins_i, tally.wins_j)
-        )
-        return cls(Pairs(len(tally.items), i, j, wins_i, wins_j), draw, grid, gamma, link)
-
-    def in_float64(self) -> tuple[Problem, float]:
-        """The problem for the solver, and how far its linear term is from g·k (L1, so an upper bound of L2)."""
-        linear = np.array([float(k) for k in self.draw]) * self.grid
-        lost = sum(abs(k - int(float(k))) for k in self.draw) * Fraction(self.grid)
-        return Problem(self.pairs, self.gamma, self.link, linear), float(lost) * (1 + 2.0**-50)
 
 
 def minimise(objective: Objective, tolerance: float) -> Sequence[float | Decimal]:
@@ -92,17 +43,11 @@ def _as_decimals(nearest: Solution) -> list[Decimal]:
     low = np.zeros_like(nearest.theta) if nearest.theta_low is None else nearest.theta_low
     if not (np.isfinite(nearest.theta).all() and np.isfinite(low).all()):
         return [ZERO] * len(low)
-    with _digits(60):
+    with digits_of(60):
         return [Decimal(a) + Decimal(b) for a, b in zip(nearest.theta.tolist(), low.tolist(), strict=True)]
 
 
 # ---- the same in decimal arithmetic, slow and unstoppable ------------------------------------------------------
-
-
-def _digits(digits: int) -> AbstractContextManager[Context]:
-    """That many digits, and exponents wide enough for exp(−x) at every x that can occur."""
-    traps = [InvalidOperation, DivisionByZero, Overflow]
-    return localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=traps))
 
 
 def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal]) -> list[Decimal]:
@@ -113,7 +58,7 @@ def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal
     """
     digits, theta = 60, start
     while True:
-        with _digits(digits):
+        with digits_of(digits):
             try:
                 theta, certified = _newton(objective, Decimal(tolerance), [+x for x in theta])
             except ArithmeticError:  # no signal of the arithmetic may end a release: try again with more digits
@@ -133,34 +78,6 @@ def _newton(objective: Objective, tolerance: Decimal, theta: list[Decimal]) -> t
             return theta, False
         theta = _line_search(objective, theta, gradient, _newton_direction(objective, theta, gradient))
     return theta, False
-
-
-def exact_gradient(objective: Objective, theta: list[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
-    """∇f(θ) in the current decimal precision, and per entry a bound of its rounding error.
-
-    With u = 10^(1−precision): x = θ_i − θ_j is right to u|x|, which moves ψ by at most κ2·u|x|, and the link
-    evaluates ψ(x) to a factor 1 ± (2|x| + 100)u (Link.grad_decimal). A sum of m terms loses mu·Σ|terms|; two more
-    u are for products. 10^-280 covers what underflows: ψ below 10^-300, of at most 2^53 votes.
-    """
-    pairs, kappa2, link = objective.pairs, Decimal(objective.link.kappa2), objective.link
-    gamma, grid = Decimal(objective.gamma), Decimal(objective.grid)
-    own = [(gamma * x, grid * k) for x, k in zip(theta, objective.draw, strict=True)]
-    total, size = [a + b for a, b in own], [abs(a) + abs(b) for a, b in own]
-    terms, error = [2] * len(theta), [ZERO] * len(theta)
-    columns = (pairs.i, pairs.j, pairs.wins_i, pairs.wins_j)
-    for i, j, a, b in zip(*(column.tolist() for column in columns), strict=True):
-        x = theta[i] - theta[j]
-        ahead, behind = both_slopes(link, x)
-        lost, won = Decimal(a) * ahead, Decimal(b) * behind
-        slip = Decimal(a + b) * kappa2 * abs(x) + (2 * abs(x) + 104) * (won + lost)
-        for item, push in ((i, won - lost), (j, lost - won)):
-            total[item] += push
-            size[item] += won + lost
-            error[item] += slip
-            terms[item] += 1
-    u = Decimal(10).scaleb(-getcontext().prec)
-    slack = [2 * u * (e + (m + 4) * s) + Decimal("1e-280") for e, m, s in zip(error, terms, size, strict=True)]
-    return total, slack
 
 
 def _newton_direction(objective: Objective, theta: list[Decimal], gradient: list[Decimal]) -> list[Decimal]:

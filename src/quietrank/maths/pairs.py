@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from quietrank.arrays import Flags, Floats, Indices, Places
 from quietrank.errors import VotesError
 from quietrank.promise.arguments import whole_number
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int32]
 IntArray = NDArray[np.signedinteger[Any]]
 T = TypeVar("T")
 
@@ -33,10 +32,10 @@ class Pairs:
     """Distinct pairs i < j in lexicographic order, and the weighted wins of each side; a tie is half and half."""
 
     n_items: int
-    i: IndexArray
-    j: IndexArray
-    wins_i: FloatArray
-    wins_j: FloatArray
+    i: Indices
+    j: Indices
+    wins_i: Floats
+    wins_j: Floats
 
     def __post_init__(self) -> None:
         lengths = {len(self.i), len(self.j), len(self.wins_i), len(self.wins_j)}
@@ -54,26 +53,26 @@ class Pairs:
                 raise VotesError("wins must be finite and >= 0; use aggregate()")
 
     @property
-    def counts(self) -> FloatArray:
+    def counts(self) -> Floats:
         """M: votes per pair."""
         return self.wins_i + self.wins_j
 
     @property
-    def net_wins(self) -> FloatArray:
+    def net_wins(self) -> Floats:
         """s_i = (wins_i − losses_i)/2."""
         return self._scatter(half := (self.wins_i - self.wins_j) / 2, -half)
 
     @property
-    def exposure(self) -> FloatArray:
+    def exposure(self) -> Floats:
         """d_i: votes in which item i took part."""
         return self._scatter(self.counts, self.counts)
 
     @cached_property
-    def rows(self) -> IndexArray:
+    def rows(self) -> Indices:
         """rows[k]:rows[k + 1] are the pairs with i = k."""
         return np.searchsorted(self.i, np.arange(self.n_items + 1, dtype=np.int32)).astype(np.int32)
 
-    def components(self) -> IndexArray:
+    def components(self) -> Indices:
         """Label of the connected component of each item; only scores with equal labels can be compared.
 
         A sample of the pairs joins nearly everything, so only the pairs between its components remain to be seen.
@@ -94,7 +93,7 @@ class Pairs:
         """Whether every item met every other."""
         return len(self.i) == self.n_items * (self.n_items - 1) // 2
 
-    def strong_components(self) -> IndexArray:
+    def strong_components(self) -> Indices:
         """Label of the strongly connected component of each item in the graph "has beaten at least once"."""
         forward, backward = self.wins_i > 0, self.wins_j > 0
         if forward.all() and backward.all():
@@ -103,11 +102,11 @@ class Pairs:
         tails = np.concatenate([self.j[forward], self.i[backward]])
         return _labels(self.n_items, heads, tails, "strong")
 
-    def _scatter(self, to_i: FloatArray, to_j: FloatArray) -> FloatArray:
+    def _scatter(self, to_i: Floats, to_j: Floats) -> Floats:
         return scatter(self.i, to_i, self.n_items) + scatter(self.j, to_j, self.n_items)
 
 
-def scatter(index: IndexArray, values: FloatArray, n: int) -> FloatArray:
+def scatter(index: Indices, values: Floats, n: int) -> Floats:
     """Sum of values per index, as n floats."""
     return np.bincount(index, weights=values, minlength=n).astype(np.float64, copy=False)
 
@@ -130,9 +129,9 @@ def _second_thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "quietrank-solver")
 
 
-def _labels(n: int, heads: IndexArray, tails: IndexArray, connection: Literal["weak", "strong"]) -> IndexArray:
+def _labels(n: int, heads: Indices, tails: Indices, connection: Literal["weak", "strong"]) -> Indices:
     graph = csr_array((np.ones(len(heads), dtype=np.int8), (heads, tails)), shape=(n, n))
-    labels: IndexArray = connected_components(graph, directed=True, connection=connection)[1]
+    labels: Indices = connected_components(graph, directed=True, connection=connection)[1]
     return labels
 
 
@@ -206,9 +205,7 @@ def _refuse_self_votes(row: int, item: int) -> None:
     raise VotesError(f"an item cannot meet itself: vote {row} has winner = loser = {item}; drop such votes")
 
 
-def _aggregate_table(
-    winner: IntArray, loser: IntArray, n: int, tie: NDArray[np.bool_] | None, weight: FloatArray | None
-) -> Pairs:
+def _aggregate_table(winner: IntArray, loser: IntArray, n: int, tie: Flags | None, weight: Floats | None) -> Pairs:
     if tie is None:
         wins = _table(winner, loser, n, weight)
     else:
@@ -222,7 +219,7 @@ def _aggregate_table(
     return Pairs(n, i.astype(np.int32), j.astype(np.int32), wins[i, j], wins[j, i])
 
 
-def _table(winner: IntArray, loser: IntArray, n: int, weight: FloatArray | None) -> FloatArray:
+def _table(winner: IntArray, loser: IntArray, n: int, weight: Floats | None) -> Floats:
     """wins[i, j]: how often, or with what weight, i beat j.
 
     SciPy's sum of coordinates into an array, block by block, takes half the time of np.bincount(winner·n + loser).
@@ -232,7 +229,7 @@ def _table(winner: IntArray, loser: IntArray, n: int, weight: FloatArray | None)
     step = max(8 * BLOCK, n * n)
     ones = np.ones(min(step, len(winner)))
 
-    def count(starts: range) -> FloatArray:
+    def count(starts: range) -> Floats:
         wins, votes = np.zeros((n, n)), coo_array((n, n))
         for start in starts:
             part = slice(start, start + step)
@@ -246,9 +243,7 @@ def _table(winner: IntArray, loser: IntArray, n: int, weight: FloatArray | None)
     return even + odd
 
 
-def _aggregate_sorted(
-    winner: IntArray, loser: IntArray, n: int, tie: NDArray[np.bool_] | None, weight: FloatArray | None
-) -> Pairs:
+def _aggregate_sorted(winner: IntArray, loser: IntArray, n: int, tie: Flags | None, weight: Floats | None) -> Pairs:
     bits = max(1, (n - 1).bit_length())
     keys = _keys(winner, loser, bits, tie)
     if weight is None:
@@ -283,7 +278,7 @@ def _end_of_pair(keys: IntArray, stop: int) -> int:
     return int(np.searchsorted(keys, keys[stop - 1] | 3, side="right"))
 
 
-def _sum_runs(keys: IntArray, weight: FloatArray | None) -> tuple[IntArray, FloatArray, FloatArray]:
+def _sum_runs(keys: IntArray, weight: Floats | None) -> tuple[IntArray, Floats, Floats]:
     """Distinct pairs of sorted keys, and the wins of each side.
 
     Each side is summed on its own: total minus the other side could leave a rounding residue where 0 is true.
@@ -297,11 +292,11 @@ def _sum_runs(keys: IntArray, weight: FloatArray | None) -> tuple[IntArray, Floa
     return pair[first], won, lost
 
 
-def _run_starts(values: IntArray) -> NDArray[np.intp]:
+def _run_starts(values: IntArray) -> Places:
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
 
 
-def _keys(winner: IntArray, loser: IntArray, bits: int, tie: NDArray[np.bool_] | None) -> IntArray:
+def _keys(winner: IntArray, loser: IntArray, bits: int, tie: Flags | None) -> IntArray:
     """(smaller index, larger index, outcome) as one integer; outcome is twice the larger index's share."""
     dtype = np.int32 if 2 * bits + 2 < 32 else np.int64  # shorter keys sort faster
     keys: IntArray = np.empty(len(winner), dtype=dtype)

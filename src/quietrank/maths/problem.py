@@ -19,9 +19,10 @@ from functools import cached_property
 
 import numpy as np
 
+from quietrank.arrays import Floats, Indices
 from quietrank.errors import SolverError, option
 from quietrank.maths.links import LOGISTIC, Link
-from quietrank.maths.pairs import FloatArray, IndexArray, Pairs
+from quietrank.maths.pairs import Pairs
 from quietrank.maths.sums import exact_means
 
 
@@ -32,7 +33,7 @@ class Problem:
     pairs: Pairs
     ridge: float
     link: Link = LOGISTIC
-    linear: FloatArray | None = None
+    linear: Floats | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.ridge) and self.ridge >= 0):
@@ -45,19 +46,19 @@ class Problem:
             raise SolverError("with noise in the objective a minimiser may not exist: give a ridge > 0")
 
     @classmethod
-    def from_tally(cls, pairs: Pairs, net_wins: FloatArray, ridge: float) -> Problem:
+    def from_tally(cls, pairs: Pairs, net_wins: Floats, ridge: float) -> Problem:
         """Σ M log(2 cosh(x/2)) − s·θ + (γ/2)‖θ‖²: only the counts M of `pairs` are used, s may be noisy."""
         half = pairs.counts / 2
         split = Pairs(pairs.n_items, pairs.i, pairs.j, half, half)
         return cls(split, ridge, LOGISTIC, -np.asarray(net_wins, dtype=np.float64))
 
     @cached_property
-    def components(self) -> IndexArray:
+    def components(self) -> Indices:
         """Component labels of the comparison graph."""
         return self.pairs.components()
 
     @cached_property
-    def shift(self) -> FloatArray:
+    def shift(self) -> Floats:
         """−mean_C(c)/γ for the component C of each item: the exact mean of the minimiser over C."""
         if self.linear is None:
             return np.zeros(self.pairs.n_items)

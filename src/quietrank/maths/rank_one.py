@@ -10,8 +10,9 @@ from math import inf
 import numpy as np
 from scipy.optimize import brentq
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
-from quietrank.maths.field import DENSE_LIMIT, Field, Floats, all_pairs
+from quietrank.maths.field import DENSE_LIMIT, Field, all_pairs
 
 ROUNDING = 1e-13  # no Newton step gets a gradient much below this, relative to the terms that cancel in it
 TOLERANCE = 1e-11  # accepted once rounding stops the progress

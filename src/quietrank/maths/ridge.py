@@ -11,7 +11,8 @@ from math import exp
 import numpy as np
 from scipy.special import roots_genlaguerre
 
-from quietrank.maths.field import Floats, u, u_slope
+from quietrank.arrays import Floats
+from quietrank.maths.field import u, u_slope
 from quietrank.maths.pairs import Pairs
 
 LEAST_EXPOSURE = 1.0  # noisy exposures and totals are clamped to this, in votes

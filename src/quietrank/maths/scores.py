@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
-from quietrank.maths.field import Floats
 from quietrank.maths.pairs import Pairs
 from quietrank.maths.problem import Problem
 from quietrank.maths.rank_one import fit_rank_one

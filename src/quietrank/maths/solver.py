@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from quietrank.arrays import Floats, Indices
 from quietrank.errors import SolverError, option
 from quietrank.maths.certificate import (
     DIGITS,
@@ -18,7 +19,6 @@ from quietrank.maths.certificate import (
 )
 from quietrank.maths.hessian import Hessian
 from quietrank.maths.links import U
-from quietrank.maths.pairs import FloatArray, IndexArray
 from quietrank.maths.problem import Problem
 from quietrank.maths.sums import add_exactly, component_means, euclidean, inner, two_sum
 
@@ -34,13 +34,13 @@ class Solution:
     """The minimiser, as float64 `theta`; solve_certified may add `theta_low`, what theta could not hold."""
 
     problem: Problem
-    theta: FloatArray
-    scores: FloatArray  # theta − mean(theta), computed before large component shifts can swallow digits
+    theta: Floats
+    scores: Floats  # theta − mean(theta), computed before large component shifts can swallow digits
     gradient_norm: float  # certified: at least the Euclidean norm of the true gradient at theta + theta_low
     error_bound: float  # of every score
     converged: bool
-    components: IndexArray
-    theta_low: FloatArray | None = None
+    components: Indices
+    theta_low: Floats | None = None
 
     @property
     def comparable(self) -> bool:
@@ -125,10 +125,10 @@ class _Newton:
         self.constant, self.sizes = parts[0] + parts[1], np.abs(parts[0]) + np.abs(parts[1])
         self.theta = np.zeros(problem.pairs.n_items)
         self.mu = 0.0
-        self.extended: tuple[FloatArray, FloatArray] | None = None
+        self.extended: tuple[Floats, Floats] | None = None
         self.gradient = self.evaluate(self.theta)
 
-    def evaluate(self, theta: FloatArray) -> FloatArray:
+    def evaluate(self, theta: Floats) -> Floats:
         return self.hessian.evaluate(theta) + self.problem.ridge * theta + self.constant
 
     def ridge_bound(self, accuracy: float) -> tuple[float, float]:
@@ -189,7 +189,7 @@ class _Newton:
         quick = with_rounding(euclidean(self.gradient), euclidean(relative * sizes), n)
         return quick if quick <= enough else certified_gradient_norm(problem, self.theta, problem.shift)
 
-    def run(self, goal: Callable[[], float], scale: FloatArray | float = 1.0) -> None:
+    def run(self, goal: Callable[[], float], scale: Floats | float = 1.0) -> None:
         """Step until ‖scale·gradient‖ ≤ goal, or to where rounding hides all progress."""
         noise = U * euclidean(scale * self.problem.link.kappa1 * self.hessian.exposure)
         first = norm = best = euclidean(scale * self.gradient)
@@ -206,7 +206,7 @@ class _Newton:
             stalled = stalled + 1 if norm > 0.7 * best and norm < 1e4 * noise else 0
             best = min(best, norm)
 
-    def step(self, direction: FloatArray) -> None:
+    def step(self, direction: Floats) -> None:
         """Line search on the slope g·p, which increases along the line because f is convex.
 
         A step is taken where the slope has lost at least a tenth of its size and has not turned uphill.

@@ -1,4 +1,4 @@
-"""A promise and a method in, the additive mechanism with the least expected error out; from public values alone.
+"""A promise and a method in, the mechanism with the least expected error out; from public values alone.
 
 Candidates are the mechanisms whose promise was asked for: Laplace noise always (where a person's total weight is
 bounded), the zonotope with one answer per pair, Gaussian noise only where δ > 0 was given. They are compared by the
@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.additive import MOST_ZONOTOPE_PAIRS, Calibrated, MechanismName, calibrate
-from quietrank.promise.items import Items
-from quietrank.promise.privacy import Privacy, Unit
+from quietrank.mechanisms.mechanism import Calibrated, Mechanism
+from quietrank.mechanisms.registry import MECHANISMS
+from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, statistic_for
-from quietrank.statistics.sensitivity import Statistic, total_is_free
+from quietrank.statistics.statistic import Statistic
 
 KEPT_BY_CLIPPING = 0.9
 """Clipping at the typical norm scales about half of all people down, by 10 % on average and often less."""
@@ -28,44 +28,36 @@ class Choice:
     alternatives: tuple[tuple[str, float], ...] = ()
 
 
-def choose(items: Items, privacy: Privacy, method: Method, mechanism: MechanismName, *, groups: bool = False) -> Choice:
-    """The mechanism asked for, or the best of those that keep the promise; `privacy` has its L filled in."""
-    if mechanism is not MechanismName.AUTO:
-        return Choice(_calibrated(items, privacy, method, mechanism, groups))
-    found = [_calibrated(items, privacy, method, name, groups) for name in candidates(items, privacy, method)]
-    if not found:
+def choose(promise: Promise, method: Method, mechanism: Mechanism | None = None, votes: int | None = None) -> Choice:
+    """The mechanism asked for, or the best of those that keep the promise.
+
+    `votes`, how many there are, may be given only where all neighbours have as many.
+    """
+    if mechanism is not None:
+        return Choice(mechanism.calibrate(promise, released_by(mechanism, promise, method), votes))
+    fitting = [each.calibrate(promise, released_by(each, promise, method)) for each in candidates(promise, method)]
+    if not fitting:
         raise PrivacyError(
             f"no mechanism fits: give {option('max_per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
         )
-    found.sort(key=expected_noise)
-    return Choice(found[0], tuple((noise.mechanism.value, expected_noise(noise)) for noise in found))
+    fitting.sort(key=expected_noise)
+    return Choice(fitting[0], tuple((noise.mechanism.name, expected_noise(noise)) for noise in fitting))
 
 
-def candidates(items: Items, privacy: Privacy, method: Method) -> list[MechanismName]:
+def candidates(promise: Promise, method: Method) -> list[Mechanism]:
     """The mechanisms whose promise was asked for and that can serve the method."""
-    found = []
-    if privacy.unit is Unit.COMPARISON or privacy.max_per_person is not None:
-        found.append(MechanismName.LAPLACE)
-    if privacy.one_per_pair and method is not Method.WINS and items.askable <= MOST_ZONOTOPE_PAIRS:
-        found.append(MechanismName.ZONOTOPE)
-    if privacy.delta > 0:
-        found.append(MechanismName.GAUSSIAN)
-    return found
+    return [
+        each
+        for each in MECHANISMS.values()
+        if each.automatic and each.refusal(promise, released_by(each, promise, method)) is None
+    ]
 
 
-def _calibrated(items: Items, privacy: Privacy, method: Method, mechanism: MechanismName, groups: bool) -> Calibrated:
-    statistic = statistic_for(
-        method,
-        privacy,
-        free_total=mechanism is MechanismName.LAPLACE and total_is_free(privacy, groups),
-        cheap_exposures=mechanism is MechanismName.GAUSSIAN,
-        groups=groups,
-    )
-    return calibrate(items, privacy, statistic, mechanism, groups=groups)
+def released_by(mechanism: Mechanism, promise: Promise, method: Method) -> Statistic:
+    """What this mechanism releases for the method."""
+    return statistic_for(method, promise, mechanism.statistics, free_total=mechanism.total_is_free(promise))
 
 
 def expected_noise(noise: Calibrated) -> float:
     """The standard deviation of the noise on an item's count, in votes that are kept."""
-    spread = noise.law.spread
-    sd = spread.value if noise.statistic is Statistic.WINS else spread.net_wins
-    return sd if noise.clip is None else sd / KEPT_BY_CLIPPING
+    return noise.noise_sd if noise.clip is None else noise.noise_sd / KEPT_BY_CLIPPING

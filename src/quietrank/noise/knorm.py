@@ -13,14 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from quietrank.arrays import Integers
 from quietrank.noise.exact import exactly, exponential_sum, rounded
 from quietrank.noise.lattice import LARGEST_DRAW, LaplaceNoise
 from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
 from quietrank.promise.graph import Graph
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -103,13 +101,13 @@ class KNormNoise:
     total: LaplaceNoise | None = None
     """noise on one further value, the total"""
 
-    def add(self, values: Integers) -> Integers:
+    def add_to(self, values: Integers) -> Integers:
         noise = self.body.draw()
         if self.losses_mirrored:
             half = len(noise) // 2
             noise[half:] = [-z for z in noise[half:]]
         noisy = saturating_sum(values[: len(noise)], noise)
-        return noisy if self.total is None else np.append(noisy, self.total.add(values[len(noise) :]))
+        return noisy if self.total is None else np.append(noisy, self.total.add_to(values[len(noise) :]))
 
 
 def saturating_sum(values: Integers, noise: list[int]) -> Integers:

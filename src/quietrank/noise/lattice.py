@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from quietrank.arrays import Integers
 from quietrank.errors import PrivacyError
 
 LARGEST_SCALE = 2.0**56
@@ -46,7 +47,7 @@ def laplace_privacy_loss(scale: float, sensitivity: int) -> float:
     return float(_laplace(scale).map(sensitivity))
 
 
-def add_laplace(values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+def add_laplace(values: Integers, scale: float) -> Integers:
     """Each value plus fresh discrete Laplace noise; saturates at the 64-bit limits, never wraps."""
     noisy = _laplace(scale)(values.tolist())
     return np.array(noisy, dtype=np.int64)
@@ -86,7 +87,7 @@ class LaplaceNoise:
     scale: float
     """in lattice steps"""
 
-    def add(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def add_to(self, values: Integers) -> Integers:
         return add_laplace(values, self.scale)
 
 
@@ -97,8 +98,23 @@ class GaussianNoise:
     scale: float
     """σ, in lattice steps"""
 
-    def add(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def add_to(self, values: Integers) -> Integers:
         return np.array(_gaussian(self.scale)(values.tolist()), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ObjectiveNoise:
+    """Noise inside an objective, and discrete Laplace noise on its minimiser: the perturbed MLE's."""
+
+    size: int
+    scale: float
+    """of the noise inside, truncated Laplace noise, in steps of its own grid"""
+    minimised: Callable[[Any, list[int]], Integers]
+    """exact votes and the noise inside in, the minimiser on its lattice out"""
+    seal: LaplaceNoise
+
+    def add_to(self, values: Any) -> Integers:
+        return self.seal.add_to(self.minimised(values, truncated_laplace(self.size, self.scale)))
 
 
 def gaussian_scale(squared_sensitivity: Fraction, rho: float) -> float:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quietrank.arrays import Integers
 from quietrank.promise.graph import Graph
 
 Below = Callable[[int], int]
@@ -50,7 +51,7 @@ def generic_heights(edges: int) -> NDArray[Any]:
     return np.array([1 << k for k in range(edges)], dtype=object)
 
 
-def corner(graph: Graph, forest: list[int], heights: NDArray[Any]) -> NDArray[np.int64]:
+def corner(graph: Graph, forest: list[int], heights: NDArray[Any]) -> Integers:
     """Σ over e not in the forest of sign(π_i − π_j − h_e)·g_e, the centre of the forest's tile."""
     i, j = graph.ends
     potential = _potentials(graph, forest, heights)

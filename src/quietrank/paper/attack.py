@@ -16,7 +16,8 @@ from math import sinh
 
 import numpy as np
 
-from quietrank.paper.data import Duels, Floats, win_probabilities
+from quietrank.arrays import Floats
+from quietrank.paper.data import Duels, win_probabilities
 
 ITEMS = 24
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)

@@ -8,10 +8,8 @@ from functools import cache, cached_property
 from importlib.resources import files
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from quietrank.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ def hard_instance(n: int, k: int, delta: float) -> Floats:
 
 
 @cache
-def _pairs(n: int) -> tuple[Indices, Indices]:
+def _pairs(n: int) -> tuple[Integers, Integers]:
     i, j = np.triu_indices(n, 1)
     return i, j
 

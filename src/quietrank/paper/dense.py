@@ -14,8 +14,8 @@ from math import log1p
 import numpy as np
 from scipy.linalg.lapack import dposv
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
-from quietrank.paper.data import Floats
 
 WIDEST = 600.0  # beyond this spread of scores the exponentials overflow
 WIDEST_FREE = 30.0  # without a ridge, scores that far apart only stop because rounding hides that they diverge

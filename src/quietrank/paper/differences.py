@@ -10,18 +10,10 @@ from itertools import product
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from quietrank.arrays import Floats, Places
 from quietrank.paper import metrics
-from quietrank.paper.data import (
-    Floats,
-    graph_duels,
-    people_duels,
-    raw_strengths,
-    strengths,
-    top_size,
-    win_probabilities,
-)
+from quietrank.paper.data import graph_duels, people_duels, raw_strengths, strengths, top_size, win_probabilities
 from quietrank.paper.dense import fit
 from quietrank.paper.experiments import PER_PERSON, mean_and_error
 from quietrank.paper.methods import edge_ridge, perturbed_mle
@@ -60,7 +52,7 @@ def centring_floor(n: int, draws: int, rng: np.random.Generator) -> float:
     return float(np.mean([metrics.log_rel_l2(theta - theta.mean(), theta) for theta in raw]))
 
 
-def partial_sort(values: Floats, k: int) -> NDArray[np.intp]:
+def partial_sort(values: Floats, k: int) -> Places:
     """The last k entries of a partial sort at position k: it promises no more than that they are not the k least.
 
     Long doubles make NumPy use its plain quickselect; for other types its vectorised one happens to sort short arrays

@@ -16,18 +16,10 @@ from math import inf, sqrt
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError
 from quietrank.paper import attack, metrics, phase
-from quietrank.paper.data import (
-    Duels,
-    Floats,
-    graph_duels,
-    people_duels,
-    strengths,
-    survey,
-    top_size,
-    win_probabilities,
-)
+from quietrank.paper.data import Duels, graph_duels, people_duels, strengths, survey, top_size, win_probabilities
 from quietrank.paper.methods import (
     edge_ridge,
     ergodicity,

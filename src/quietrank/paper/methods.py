@@ -9,12 +9,13 @@ from math import inf, isinf, log, sqrt
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.maths.scores import UniformDesign, fit_scores
-from quietrank.mechanisms.laws import ZonotopeLaw
+from quietrank.mechanisms.zonotope import ZonotopeLaw
 from quietrank.paper import dense
-from quietrank.paper.data import Duels, Floats
+from quietrank.paper.data import Duels
 from quietrank.promise.graph import complete
-from quietrank.statistics.sensitivity import Statistic
+from quietrank.statistics.net_wins import NET_WINS
 
 
 def scaled(unit: Floats, scale: float) -> Floats:
@@ -87,4 +88,4 @@ def zonotope_noise(n: int, epsilon: float, rng: np.random.Generator) -> Floats:
     """Noise for net wins when a person answers each pair at most once: the K-norm mechanism on Z(K_n)."""
     if isinf(epsilon):
         return np.zeros(n)
-    return ZonotopeLaw(Statistic.NET_WINS, complete(n), 1 / epsilon).sample(rng, 1).ravel()
+    return ZonotopeLaw(NET_WINS, complete(n), 1 / epsilon).sample(rng, 1).ravel()

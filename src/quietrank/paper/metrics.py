@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank.paper.data import Floats
+from quietrank.arrays import Floats, Places
 
 
 def log_rel_l2(estimate: Floats, theta: Floats) -> float:
@@ -20,7 +19,7 @@ def log_rel_linf(estimate: Floats, theta: Floats) -> float:
     return log(float(np.abs(estimate - theta).max()) / float(np.abs(theta).max()))
 
 
-def top(values: Floats, k: int, coin: Floats) -> NDArray[np.intp]:
+def top(values: Floats, k: int, coin: Floats) -> Places:
     """The k largest; where values are equal the coin decides, not the position (the true top k come first)."""
     return np.lexsort((coin, values))[-k:]
 
@@ -35,7 +34,7 @@ def topk_error_by_position(values: Floats, k: int) -> float:
     return topk_error(values, k, np.arange(len(values), dtype=np.float64))
 
 
-def ranks(values: Floats, coin: Floats) -> NDArray[np.intp]:
+def ranks(values: Floats, coin: Floats) -> Places:
     """0 for the largest."""
     order = np.lexsort((coin, values))[::-1]
     place = np.empty_like(order)

@@ -1,7 +1,7 @@
 """A question about a survey in, the expected accuracy of a release of it out, by mechanism and ε; takes no votes.
 
 The counts are simulated once and shared by all mechanisms and all ε, and so is the noise: a law is sampled at size 1
-and scaled. So two predictions differ by what was asked and little else. Noise comes calibrated from additive.py, and
+and scaled. So two predictions differ by what was asked and little else. Noise comes calibrated from mechanisms/, and
 scores from the estimators of a release.
 """
 
@@ -12,23 +12,18 @@ from functools import cached_property
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.additive import Calibrated, MechanismName, for_items
 from quietrank.mechanisms.choose import candidates, choose, expected_noise
-from quietrank.mechanisms.laws import Law, ZonotopeLaw
+from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
+from quietrank.mechanisms.zonotope import ZonotopeLaw
 from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure, smallest_steps
 from quietrank.planning.memory import require_memory
 from quietrank.planning.question import Question
-from quietrank.planning.scoring import Maker, Noise, of_size_one, size
-from quietrank.planning.survey import (
-    Advance,
-    Counts,
-    Floats,
-    Simulated,
-    plain_weight,
-    simulate,
-)
+from quietrank.planning.scoring import Maker, Noise
+from quietrank.planning.survey import Advance, Counts, Simulated, plain_weight, simulate
 from quietrank.statistics.method import Method, needs_pairs
+from quietrank.statistics.scores import SCORES
 
 FEWEST_DRAWS = 100
 MOST_DRAWS = 2_000_000
@@ -73,10 +68,11 @@ class Forecast:
     advance: Advance = lambda amount: None
     _simulated: Simulated | None = None
     _noise: dict[Law, Floats] = field(default_factory=dict)
-    _predictions: dict[tuple[MechanismName, float], Prediction] = field(default_factory=dict)
+    _predictions: dict[tuple[str, float], Prediction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.question.mechanism is MechanismName.PERTURBED_MLE:
+        asked = self.question.mechanism
+        if asked is not None and SCORES in asked.statistics:
             raise PrivacyError(
                 f"plan covers noise on the counts, not {option('mechanism', 'perturbed-mle')}; use auto, or simulate it"
             )
@@ -89,41 +85,36 @@ class Forecast:
     # ---- what can be asked -----------------------------------------------------------------------------------------
 
     @property
-    def mechanisms(self) -> list[MechanismName]:
+    def mechanisms(self) -> list[Mechanism]:
         """The one asked for, or all whose promise was asked for."""
         asked = self.question
-        if asked.mechanism is not MechanismName.AUTO:
-            return [asked.mechanism]
-        return candidates(asked.items, for_items(asked.privacy, asked.items), asked.method)
+        return candidates(asked.promise, asked.method) if asked.mechanism is None else [asked.mechanism]
 
-    def chosen(self, epsilon: float) -> MechanismName:
+    def chosen(self, epsilon: float) -> Mechanism:
         """What mechanism=auto would use."""
-        asked = self.question
-        privacy = for_items(asked.privacy.changed(epsilon=epsilon), asked.items)
-        return choose(asked.items, privacy, asked.method, MechanismName.AUTO).noise.mechanism
+        return choose(self.question.at(epsilon), self.question.method).noise.mechanism
 
-    def expected_noise(self, mechanism: MechanismName) -> float:
+    def expected_noise(self, mechanism: Mechanism) -> float:
         """The standard deviation of the noise on an item's count, in votes that are kept."""
         return expected_noise(self._calibrated(mechanism, self.question.privacy.epsilon))
 
-    def predict(self, mechanism: MechanismName, epsilon: float) -> Prediction:
+    def predict(self, mechanism: Mechanism, epsilon: float) -> Prediction:
         """The accuracy of one mechanism at one ε: always of all repetitions, whatever asks for it."""
-        if (mechanism, epsilon) not in self._predictions:
-            self._predictions[mechanism, epsilon] = self._predict(mechanism, epsilon)
-        return self._predictions[mechanism, epsilon]
+        key = mechanism.name, epsilon
+        if key not in self._predictions:
+            self._predictions[key] = self._predict(mechanism, epsilon)
+        return self._predictions[key]
 
-    def _predict(self, mechanism: MechanismName, epsilon: float) -> Prediction:
+    def _predict(self, mechanism: Mechanism, epsilon: float) -> Prediction:
         calibrated, simulated = self._calibrated(mechanism, epsilon), self.simulated
         counts = simulated.plain if calibrated.clip is None or simulated.clipped is None else simulated.clipped
-        noise = Noise(self._unit_noise(calibrated.law), size(calibrated.law))
-        return self._prediction(Maker.of(calibrated, self.question.items), counts, noise)
+        noise = Noise(self._unit_noise(calibrated.law), calibrated.law.size)
+        return self._prediction(Maker.of(calibrated), counts, noise)
 
     @cached_property
     def without_privacy(self) -> Prediction:
         """The same estimator on the exact counts: what no ε can improve on."""
-        asked = self.question
-        privacy = for_items(asked.privacy, asked.items)
-        exact = Maker.exact(asked.items, privacy.changed(delta=0.0, clip=None), asked.method)
+        exact = Maker.exact(self.question.promise.pure, self.question.method)
         return self._prediction(exact, self.simulated.plain, Noise(np.zeros((1, exact.entries)), 0.0))
 
     # ---- the simulations -------------------------------------------------------------------------------------------
@@ -132,7 +123,7 @@ class Forecast:
     def simulated(self) -> Simulated:
         if self._simulated is None:
             asked = self.question
-            privacy = for_items(asked.privacy, asked.items)
+            privacy = asked.promise.privacy
             clips = [self._calibrated(mechanism, privacy.epsilon).clip for mechanism in self.mechanisms]
             self._simulated = simulate(
                 asked.survey, privacy, next((clip for clip in clips if clip is not None), None), asked.runs, asked.seed,
@@ -140,14 +131,12 @@ class Forecast:
             )  # fmt: skip
         return self._simulated
 
-    def _calibrated(self, mechanism: MechanismName, epsilon: float) -> Calibrated:
-        asked = self.question
-        privacy = for_items(asked.privacy.changed(epsilon=epsilon), asked.items)
-        return choose(asked.items, privacy, asked.method, mechanism).noise
+    def _calibrated(self, mechanism: Mechanism, epsilon: float) -> Calibrated:
+        return choose(self.question.at(epsilon), self.question.method, mechanism).noise
 
     def _unit_noise(self, law: Law) -> Floats:
         """Noise of size 1, a row for each repetition, or fewer to be used in turn; the same for every ε."""
-        unit = of_size_one(law)
+        unit = law.of_size(1.0)
         if unit not in self._noise:
             draws = self.question.runs
             if isinstance(unit, ZonotopeLaw):
@@ -167,7 +156,7 @@ class Forecast:
         return Prediction(
             mechanism=made.mechanism,
             epsilon=made.epsilon,
-            delta=made.privacy.delta,
+            delta=made.promise.privacy.delta,
             people=asked.survey.people,
             score_error=float(np.median(measured.score_error)),
             top_k_error=float(measured.top_k_error.mean()),

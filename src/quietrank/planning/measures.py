@@ -7,8 +7,8 @@ from math import sqrt
 
 import numpy as np
 
+from quietrank.arrays import Floats, Integers
 from quietrank.maths.field import DENSE_LIMIT, CellField, u
-from quietrank.planning.survey import Floats, Indices
 
 NEVER_SEEN = 2
 """What never happened in R repetitions may still have a probability of 3.8/R: (1 − 3.8/R)^R is the 2 % that two
@@ -21,9 +21,9 @@ class Truth:
 
     scores: Floats
     """centred strengths, or win rates"""
-    first: Indices
+    first: Integers
     """an item's true ranks are first … last: items of equal strength may come in any order"""
-    last: Indices
+    last: Integers
     as_odds: bool
     """whether the scores are strengths"""
 
@@ -70,7 +70,7 @@ def measure(scores: Floats, truth: Truth, k: int) -> Measured:
     )
 
 
-def _top_k_error(rank: Indices, first: Indices, last: Indices, k: int) -> Floats:
+def _top_k_error(rank: Integers, first: Integers, last: Integers, k: int) -> Floats:
     """1 − |Ŝ ∩ S|/k, where items that tie for the last places of S may fill them in any way."""
     chosen = rank < k
     sure, tied = last < k, (first < k) & (last >= k)
@@ -79,7 +79,7 @@ def _top_k_error(rank: Indices, first: Indices, last: Indices, k: int) -> Floats
     return np.asarray(1 - hits / k)
 
 
-def ranks(scores: Floats) -> Indices:
+def ranks(scores: Floats) -> Integers:
     """0 for the highest score; a fixed coin decides between equal ones, not their place."""
     coin = np.random.default_rng(0).random(scores.shape)
     order = np.lexsort((coin, -scores), axis=1)

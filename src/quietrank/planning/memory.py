@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quietrank.errors import QuietrankError, option
-from quietrank.mechanisms.additive import MOST_ZONOTOPE_PAIRS
+from quietrank.mechanisms.choose import candidates
 from quietrank.planning.question import FEWEST_REPETITIONS, Question
 from quietrank.planning.scoring import BLOCK
 from quietrank.planning.survey import Survey, sampled_people
@@ -48,13 +48,7 @@ def bytes_needed(question: Question) -> int:
 def _held(question: Question) -> int:
     """Numbers per repetition and item: 4 for the truth, 2 for counts, 2 for each noise, and 4 that come and go."""
     clipping = question.privacy.delta > 0
-    return 4 + (4 if clipping else 2) + 2 * _mechanisms(question) + 4
-
-
-def _mechanisms(question: Question) -> int:
-    """At most so many are compared."""
-    zonotope = question.privacy.one_per_pair and question.survey.pairs <= MOST_ZONOTOPE_PAIRS
-    return 1 + (question.privacy.delta > 0) + zonotope
+    return 4 + (4 if clipping else 2) + 2 * len(candidates(question.promise, question.method)) + 4
 
 
 def _pairs(question: Question) -> int:

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 
 from quietrank.errors import QuietrankError, option
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.registry import named
 from quietrank.planning import arguments
 from quietrank.planning.arguments import whole, whole_or_none
 from quietrank.planning.forecast import Forecast, Prediction
@@ -81,7 +82,7 @@ def plan(
     limit = _limit(whole_or_none("max_per_person", max_per_person, 1), unit, survey)
     privacy = Privacy(epsilons[0], unit, delta, neighbours, design, limit, survey.distinct, clip)
     question = Question(
-        survey, privacy, parse(Method, "method", method), parse(MechanismName, "mechanism", mechanism),
+        survey, privacy, parse(Method, "method", method), named(mechanism),
         _top_k(top_k, wanted, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
     )  # fmt: skip
     if wanted is None:
@@ -242,7 +243,7 @@ def _epsilon(question: Question, target: Target, curves: bool, progress: Callabl
             "says how many)"
         )
     points = _grid([one.epsilon for one in predictions]) if curves else []
-    unmet = tuple(name.value for name, one in answers.items() if one is None)
+    unmet = tuple(mechanism.name for mechanism, one in answers.items() if one is None)
     drawn = _curves(forecast, points, meter)
     return Plan(question, tuple(predictions), forecast.without_privacy, target, unmet, drawn)
 
@@ -250,7 +251,7 @@ def _epsilon(question: Question, target: Target, curves: bool, progress: Callabl
 def _people(question: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
     """Solved for the mechanism with the least noise; then all of them at the number of people that it needs."""
     first, epsilon = Forecast(question), question.privacy.epsilon
-    best = first.chosen(epsilon) if question.mechanism is MechanismName.AUTO else question.mechanism
+    best = question.mechanism or first.chosen(epsilon)
     points = len(first.mechanisms) * CURVE_POINTS if curves else 0
     meter = _Meter(EVALUATIONS + SIMULATION + 1 + len(first.mechanisms) + points, progress)
     people = smallest_people(question, best, target, lambda amount: meter.add(EVALUATIONS * amount))
@@ -270,20 +271,20 @@ def _too_few(question: Question, target: Target) -> str:
     return f", or give {option('repetitions', needed)}" if replace(question, survey=largest).runs < needed else ""
 
 
-def _promising(forecast: Forecast) -> list[MechanismName]:
+def _promising(forecast: Forecast) -> list[Mechanism]:
     """The mechanisms worth solving for: those with at most three times the least noise."""
     noise = {name: forecast.expected_noise(name) for name in forecast.mechanisms}
     return [name for name, size in noise.items() if size <= 3 * min(noise.values())]
 
 
-def _predicted(forecast: Forecast, name: MechanismName, epsilon: float, meter: _Meter) -> Prediction:
-    prediction = forecast.predict(name, epsilon)
+def _predicted(forecast: Forecast, mechanism: Mechanism, epsilon: float, meter: _Meter) -> Prediction:
+    prediction = forecast.predict(mechanism, epsilon)
     meter.add(1)
     return _marked(forecast, prediction)
 
 
 def _marked(forecast: Forecast, one: Prediction) -> Prediction:
-    return replace(one, chosen=one.mechanism == forecast.chosen(one.epsilon))
+    return replace(one, chosen=one.mechanism == forecast.chosen(one.epsilon).name)
 
 
 def _grid(epsilons: list[float]) -> list[float]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.planning.survey import MOST_BY_PERSON, Survey
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
+from quietrank.promise.promise import Promise
 from quietrank.simulation import item_names
 from quietrank.statistics.method import Method
 
@@ -27,7 +28,8 @@ class Question:
     privacy: Privacy
     """the promise; its ε stands for any"""
     method: Method
-    mechanism: MechanismName
+    mechanism: Mechanism | None
+    """None: all that keep the promise"""
     top_k: int
     repetitions: int | None = None
     seed: int = 1
@@ -35,6 +37,14 @@ class Question:
     @cached_property
     def items(self) -> Items:
         return Items(tuple(item_names(self.survey.items)))
+
+    @cached_property
+    def promise(self) -> Promise:
+        return Promise(self.privacy, self.items)
+
+    def at(self, epsilon: float) -> Promise:
+        """The promise at another ε."""
+        return self.promise.changed(epsilon=epsilon)
 
     @property
     def runs(self) -> int:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from math import ceil, isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank import __version__
+from quietrank.mechanisms.registry import AUTO
 from quietrank.planning.forecast import Prediction
 from quietrank.planning.question import Question
 from quietrank.planning.scoring import NO_PRIVACY
 from quietrank.planning.survey import PAPER, SPREADS
 from quietrank.planning.targets import BEYOND, Target
 from quietrank.promise.privacy import Design, Unit, plain_number
-from quietrank.publish.release import csv_text
+from quietrank.publish.files import PLAN
+from quietrank.publish.tabular import Tabular
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import Group
 
 FORMAT = "quietrank/plan/1"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Tabular):
     """What accuracy to expect, by mechanism and ε, next to the same without privacy."""
+
+    kind = PLAN
 
     question: Question
     predictions: tuple[Prediction, ...]
@@ -50,15 +52,6 @@ class Plan:
         rows = [asdict(one) for one in (*self.predictions, self.without_privacy)]
         return [row | {"epsilon": None if isinf(row["epsilon"]) else row["epsilon"]} for row in rows]
 
-    def table(self) -> pa.Table:
-        """The same as an Arrow table."""
-        import pyarrow
-
-        return pyarrow.Table.from_pylist(self.rows())
-
-    def to_csv(self) -> str:
-        return csv_text(self.rows())
-
     def to_dict(self) -> dict[str, Any]:
         asked, privacy = self.question, self.question.privacy
         promise = {name: str(value) if isinstance(value, str) else value for name, value in asdict(privacy).items()}
@@ -67,7 +60,7 @@ class Plan:
             "survey": asdict(asked.survey),
             "privacy": {name: value for name, value in promise.items() if name != "epsilon"},
             "method": asked.method.value,
-            "mechanism": asked.mechanism.value,
+            "mechanism": AUTO if asked.mechanism is None else asked.mechanism.name,
             "top_k": asked.top_k,
             "target": None if self.target is None else str(self.target),
             "target_met_by_standard_errors": BEYOND,
@@ -78,9 +71,6 @@ class Plan:
             "seed": asked.seed,
             "made_with": f"quietrank {__version__}",
         }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
 
     def plot(self, path: str | Path, *, overwrite: bool = True) -> None:
         """Draw the errors against ε, with what would remain without privacy."""

@@ -6,26 +6,27 @@ noisy counts, is chosen once for all repetitions: it takes most of the time, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, inf, log
 from statistics import median
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
 from quietrank.estimate.methods import Estimate, bradley_terry, estimate
-from quietrank.estimate.noisy import NoisyTally, PublicPairs
-from quietrank.mechanisms.additive import Calibrated
-from quietrank.mechanisms.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
-from quietrank.planning.survey import Counts, Floats, pair_ends
+from quietrank.estimate.noisy import NoisyTally
+from quietrank.mechanisms.laplace import LAPLACE, LaplaceLaw
+from quietrank.mechanisms.mechanism import Calibrated, Law, PublicPairs
+from quietrank.planning.survey import Counts, pair_ends
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.privacy import Design
+from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, statistic_for
-from quietrank.statistics.sensitivity import Statistic, half_vote
+from quietrank.statistics.statistic import Statistic
 
 GAMMA_SAMPLES = 5
 NO_PRIVACY = "no privacy"
@@ -55,8 +56,7 @@ class Noise:
 class Maker:
     """How exact counts become noisy tallies, and those scores."""
 
-    items: Items
-    privacy: Privacy
+    promise: Promise
     statistic: Statistic
     step: Fraction
     share: Fraction
@@ -65,16 +65,20 @@ class Maker:
     law: Law
 
     @classmethod
-    def of(cls, made: Calibrated, items: Items) -> Maker:
-        name, epsilon = made.mechanism.value, made.privacy.epsilon
-        return cls(items, made.privacy, made.statistic, made.step, made.share, name, epsilon, made.law)
+    def of(cls, made: Calibrated) -> Maker:
+        epsilon = made.privacy.epsilon
+        return cls(made.promise, made.statistic, made.step, made.share, made.mechanism.name, epsilon, made.law)
 
     @classmethod
-    def exact(cls, items: Items, privacy: Privacy, method: Method) -> Maker:
+    def exact(cls, promise: Promise, method: Method) -> Maker:
         """Without noise: a law of size 0."""
-        statistic = statistic_for(method, privacy)
-        law = LaplaceLaw(statistic, len(items), 0.0, sum_zero=False)
-        return cls(items, privacy, statistic, half_vote(privacy), Fraction(1), NO_PRIVACY, inf, law)
+        statistic = statistic_for(method, promise, LAPLACE.statistics, free_total=True)
+        law = LaplaceLaw(statistic, len(promise.items), 0.0, sum_zero=False)
+        return cls(promise, statistic, promise.half_vote, Fraction(1), NO_PRIVACY, inf, law)
+
+    @property
+    def items(self) -> Items:
+        return self.promise.items
 
     @property
     def entries(self) -> int:
@@ -83,8 +87,7 @@ class Maker:
     @property
     def noise_sd(self) -> float:
         """Of what items are ranked by, in votes."""
-        spread = self.law.spread
-        return spread.value if self.statistic is Statistic.WINS else spread.net_wins
+        return self.statistic.ranked_by(self.law.spread)
 
     def scores(self, method: Method, counts: Counts, noise: Noise) -> Iterator[tuple[slice, Floats]]:
         """Blocks of repetitions and their scores; counts are divided by the mean exposure, to read as win rates."""
@@ -101,30 +104,20 @@ class Maker:
         rows = zip(self._values(some, noise.rows(block)), some.exposure, some.total, strict=True)
         return [self._tally(*row, _met(some, place)) for place, row in enumerate(rows)]
 
-    def _values(self, counts: Counts, noise: Floats) -> NDArray[np.int64]:
+    def _values(self, counts: Counts, noise: Floats) -> Integers:
         """The noisy statistic in lattice steps."""
-        columns: dict[Statistic, Callable[[], Floats]] = {
-            Statistic.NET_WINS: lambda: counts.net_wins,
-            Statistic.NET_WINS_AND_TOTAL: lambda: np.column_stack([counts.net_wins, counts.total]),
-            Statistic.WINS: lambda: counts.wins,
-            Statistic.WINS_AND_LOSSES: lambda: np.column_stack([counts.wins, counts.losses]),
-            Statistic.NET_WINS_AND_EXPOSURES: lambda: np.column_stack([counts.net_wins, counts.exposure]),
-        }
         per_vote = np.full(self.entries, 1 / float(self.step))
-        if self.statistic in (Statistic.NET_WINS_AND_TOTAL, Statistic.NET_WINS_AND_EXPOSURES):
-            per_vote[len(self.items) :] *= float(self.share)
-        steps = np.rint((columns[self.statistic]() + noise) * per_vote)
+        per_vote[len(self.items) :] *= float(self.share)
+        steps = np.rint((np.column_stack(self.statistic.parts(counts)) + noise) * per_vote)
         if not np.abs(steps).max() < LARGEST_VALUE:
             raise PrivacyError(f"at {option('epsilon', self.epsilon)} the noise drowns any count; give a larger one")
         return np.asarray(steps, dtype=np.int64)
 
-    def _tally(
-        self, values: NDArray[np.int64], exposure: Floats, total: float, pairs: PublicPairs | None
-    ) -> NoisyTally:
-        public = self.privacy.design is Design.PUBLIC
+    def _tally(self, values: Integers, exposure: Floats, total: float, pairs: PublicPairs | None) -> NoisyTally:
+        public = self.promise.privacy.design is Design.PUBLIC
         return NoisyTally(
             items=self.items,
-            privacy=self.privacy,
+            privacy=self.promise.privacy,
             statistic=self.statistic,
             values=values,
             step=self.step,
@@ -133,7 +126,7 @@ class Maker:
             figures=(),
             law=self.law,
             public_exposure=exposure if public else None,
-            public_total=float(total) if self.privacy.votes_are_public else None,
+            public_total=float(total) if self.promise.votes_are_public else None,
             public_pairs=pairs,
             rows_skipped=False,
         )
@@ -163,28 +156,3 @@ def _on_scale(found: Estimate, exposure: float) -> Floats:
     if found.method is Method.NET_WINS:
         return np.asarray(0.5 + found.scores / exposure)
     return np.asarray(found.scores / exposure) if found.method is Method.WINS else found.scores
-
-
-# ---- noise of size one --------------------------------------------------------------------------------------------
-
-
-def size(law: Law) -> float:
-    """What the noise is proportional to."""
-    match law:
-        case LaplaceLaw():
-            return law.scale
-        case GaussianLaw():
-            return law.sigma
-        case ZonotopeLaw():
-            return law.unit
-
-
-def of_size_one(law: Law) -> Law:
-    """The same law at size 1."""
-    match law:
-        case LaplaceLaw():
-            return replace(law, scale=1.0)
-        case GaussianLaw():
-            return replace(law, sigma=1.0)
-        case ZonotopeLaw():
-            return replace(law, unit=1.0)

@@ -1,7 +1,7 @@
 """A survey that has not been run in, simulated exact counts out: pseudo-random, and no votes of anybody.
 
 People compare pairs drawn uniformly, as in `simulate.people_votes`; with `distinct` nobody is asked a pair twice. What
-the confidential side does to a person's votes (bounding.py) is done here to simulated people: all votes weigh the
+the confidential side does to a person's votes (votes/bound.py) is done here to simulated people: all votes weigh the
 same, or every person is scaled down to the clipping bound.
 
 Surveys of many more votes than pairs are too slow person by person. Then pairs are counted at once: their numbers are
@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
 from quietrank.promise.privacy import Privacy, Unit
+from quietrank.promise.promise import PERSON_GRID, Clip
 from quietrank.simulation import paper_strengths
-from quietrank.statistics.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Advance = Callable[[float], None]
 
 SPREADS = {"close": 0.3, "typical": 0.6, "clear": 1.2}
@@ -46,7 +45,7 @@ MOST_VOTES = 10**15
 MOST_SHUFFLED = 20_000_000
 """How many pairs may be shuffled for all people at once; beyond, it is done one person at a time."""
 ANSWER_GRID = 2**10
-"""The grid of clipping factors where answers are averaged, as in bounding.py."""
+"""The grid of clipping factors where answers are averaged, as in votes/bound.py."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Survey:
 class PairWeights:
     """The weight of the votes on each pair that met in one repetition; pairs are numbered as `pair_ends` has them."""
 
-    pair: Indices
+    pair: Integers
     weight: Floats
 
 
@@ -232,8 +231,8 @@ class Group:
     """The answers of some simulated people: one row per person, one column per question."""
 
     items: int
-    winner: Indices
-    loser: Indices
+    winner: Integers
+    loser: Integers
     distinct: bool
 
     def counted(self, weight: float, keep_pairs: bool) -> _Once:
@@ -259,25 +258,15 @@ class Group:
         kept_net, kept_met = factor @ (won - lost), factor @ (won + lost)
         return float(kept_net @ net / max(net @ net, 1e-9)), float(kept_met.sum() / met.sum())
 
-    def _by_person(self, chosen: Indices) -> Floats:
+    def _by_person(self, chosen: Integers) -> Floats:
         people = len(chosen)
         place = np.arange(people)[:, None] * self.items + chosen
         return np.bincount(place.ravel(), minlength=people * self.items).reshape(people, self.items).astype(np.float64)
 
     def _factors(self, won: Floats, lost: Floats, clip: Clip) -> Floats:
         """min(1, C/norm) of every person's contribution, rounded down to the grid of weights."""
-        net = (won - lost) / 2
-        if clip.by_design:
-            square = ((won + lost) ** 2).sum(axis=1) / 4
-        else:
-            square = {
-                Statistic.NET_WINS: lambda: (net**2).sum(axis=1),
-                Statistic.WINS: lambda: (won**2).sum(axis=1),
-                Statistic.WINS_AND_LOSSES: lambda: (won**2 + lost**2).sum(axis=1),
-                Statistic.NET_WINS_AND_EXPOSURES: lambda: (net**2 + (float(EXPOSURE_SHARE) * (won + lost)) ** 2).sum(
-                    axis=1
-                ),
-            }[clip.statistic]()
+        columns = {"wins": won, "losses": lost, "net_wins": (won - lost) / 2, "exposure": won + lost}
+        square = np.sum([float(weight) * (columns[name] ** 2).sum(axis=1) for name, weight in clip.squares], axis=0)
         grid = ANSWER_GRID if self.distinct else PERSON_GRID
         factor = np.minimum(1, float(clip.norm) / np.sqrt(np.maximum(square, 1e-12)))
         return np.asarray(np.floor(factor * grid) / grid)
@@ -300,7 +289,7 @@ def _ask(survey: Survey, theta: Floats, people: int, rng: np.random.Generator) -
     return Group(n, np.where(i_wins, i, j), np.where(i_wins, j, i), survey.distinct)
 
 
-def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> Indices:
+def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> Integers:
     """Rows of different pairs, every set of them equally likely."""
     people, each = shape
     often_twice = each * each > 3 * pairs  # fewer than one row in five would do: e^−(each²/2 pairs)
@@ -326,7 +315,7 @@ def _count_pairs(survey: Survey, theta: Floats, weight: float, keep: bool, rng: 
     asked = _asked_distinct(survey, rng) if survey.distinct else _asked(survey, rng)
     first = rng.binomial(asked, 1 / (1 + np.exp(theta[j] - theta[i])))
 
-    def by_item(of_i: Indices, of_j: Indices) -> Floats:
+    def by_item(of_i: Integers, of_j: Integers) -> Floats:
         n = survey.items
         return np.asarray((np.bincount(i, of_i, n) + np.bincount(j, of_j, n)) * weight)
 
@@ -334,11 +323,11 @@ def _count_pairs(survey: Survey, theta: Floats, weight: float, keep: bool, rng: 
     return _Once(by_item(first, asked - first), by_item(asked - first, first), pairs)
 
 
-def _asked(survey: Survey, rng: np.random.Generator) -> Indices:
+def _asked(survey: Survey, rng: np.random.Generator) -> Integers:
     return rng.multinomial(survey.votes, np.full(survey.pairs, 1 / survey.pairs))
 
 
-def _asked_distinct(survey: Survey, rng: np.random.Generator) -> Indices:
+def _asked_distinct(survey: Survey, rng: np.random.Generator) -> Integers:
     """Normal, with the mean and the covariance of the sum of many random subsets of pairs."""
     share, pairs = survey.per_person / survey.pairs, survey.pairs
     z = rng.normal(size=pairs)
@@ -358,7 +347,7 @@ def _shrunk(plain: _Once, weight: float, net: float, met: float) -> _Once:
 # ---- pairs by number ------------------------------------------------------------------------------------------------
 
 
-def pair_ends(n: int, pair: Indices) -> tuple[Indices, Indices]:
+def pair_ends(n: int, pair: Integers) -> tuple[Integers, Integers]:
     """The items i < j of pairs given by number: (0, 1), (0, 2), …, (1, 2), … of n items."""
     first = np.arange(n - 1)
     starts = first * n - first * (first + 1) // 2  # the number of the pair (i, i + 1)
@@ -366,12 +355,12 @@ def pair_ends(n: int, pair: Indices) -> tuple[Indices, Indices]:
     return i, pair - starts[i] + i + 1
 
 
-def pair_index(n: int, low: Indices, high: Indices) -> Indices:
+def pair_index(n: int, low: Integers, high: Integers) -> Integers:
     """The number of a pair, as in `pair_ends`."""
     return low * n - low * (low + 1) // 2 + high - low - 1
 
 
-def _positive(pair: Indices, weight: NDArray[Any]) -> PairWeights:
+def _positive(pair: Integers, weight: NDArray[Any]) -> PairWeights:
     met = weight > 0
     return PairWeights(pair[met], np.asarray(weight[met], dtype=np.float64))
 

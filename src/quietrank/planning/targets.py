@@ -16,7 +16,7 @@ from math import ceil
 from typing import TypeVar
 
 from quietrank.errors import QuietrankError, option
-from quietrank.mechanisms.additive import MechanismName
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.planning.forecast import Forecast, Prediction
 from quietrank.planning.measures import NEVER_SEEN, smallest_steps
 from quietrank.planning.memory import MOST_BYTES, bytes_needed
@@ -104,7 +104,7 @@ def require_repetitions(target: Target, question: Question) -> None:
 # ---- ε ---------------------------------------------------------------------------------------------------------------
 
 
-def smallest_epsilon(forecast: Forecast, mechanism: MechanismName, target: Target, tick: Advance) -> Prediction | None:
+def smallest_epsilon(forecast: Forecast, mechanism: Mechanism, target: Target, tick: Advance) -> Prediction | None:
     """The prediction at the smallest ε that meets the target; None if none up to 20 does."""
 
     def met(epsilon: float) -> bool:
@@ -133,7 +133,7 @@ def require_reachable(forecast: Forecast, target: Target, tick: Advance) -> None
 # ---- people ----------------------------------------------------------------------------------------------------------
 
 
-def smallest_people(question: Question, mechanism: MechanismName | None, target: Target, tick: Advance) -> int | None:
+def smallest_people(question: Question, mechanism: Mechanism | None, target: Target, tick: Advance) -> int | None:
     """The smallest number of people that meets the target; without a mechanism, for exact counts."""
 
     def met(people: int) -> bool:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from quietrank.arrays import Integers
 
 EXACT_CUT = 22
 """up to this many vertices the largest cut is found by trying all"""
@@ -28,7 +29,7 @@ class Graph:
             raise ValueError("edges must be distinct pairs i < j of vertices")
 
     @cached_property
-    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def ends(self) -> tuple[Integers, Integers]:
         """The two ends of every edge."""
         both = np.array(self.edges, dtype=np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]

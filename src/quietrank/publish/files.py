@@ -50,6 +50,8 @@ RELEASE = Kind("a release", (".json", ".csv"), _is_release)
 TALLY = Kind("a noisy tally", (".json",), _json_of("noisy-tally|grouped-noisy-tally"))
 PICTURE = Kind("a picture", (".png", ".svg", ".pdf"), lambda path: b"quietrank" in path.read_bytes())
 """pictures name their maker, see render/style.py"""
+FIT = Kind("a fit", (".json", ".csv"), lambda path: _json_of("fit")(path))
+PLAN = Kind("a plan", (".json", ".csv"), lambda path: _json_of("plan")(path))
 REPORT = Kind("a report", (".json",), _json_of("audit|plan"))
 MEANS = Kind("a table of means", (".csv",), lambda path: _head(path).startswith(b"experiment,method,metric,"))
 VOTES = Kind("votes", (".csv", ".csv.gz", ".parquet"), lambda path: False)

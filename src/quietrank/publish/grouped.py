@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 from quietrank.errors import ReleaseError
 from quietrank.promise.items import check_names
 from quietrank.promise.privacy import Neighbours, Privacy
-from quietrank.publish.release import DAMAGE, Release, csv_text, damage, json_text, promise, read_json, written
+from quietrank.publish.release import Release
+from quietrank.publish.tabular import DAMAGE, Tabular, damage, promise, read_json
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 FORMAT = "quietrank/grouped-release/1"
 
 
 @dataclass(frozen=True)
-class GroupedRelease:
+class GroupedRelease(Tabular):
     """Private rankings of the same items, one for each group of voters, ready to publish."""
 
     by: str
@@ -72,12 +73,6 @@ class GroupedRelease:
         """The rows of all rankings, each with its group, without the columns that were not released."""
         return [{"group": group, **row} for group, release in self.releases for row in release.rows()]
 
-    def table(self) -> pa.Table:
-        """All rankings as one Arrow table with a column `group`."""
-        import pyarrow
-
-        return pyarrow.Table.from_pylist(self.rows())
-
     def to_dict(self) -> dict[str, Any]:
         """The releases as plain values, in the published format."""
         return {
@@ -86,14 +81,6 @@ class GroupedRelease:
             "groups": {group: release.to_dict() for group, release in self.releases},
             "privacy": promise(self.privacy) | {"statement": self.statement},
         }
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The releases as JSON text; also written to `path`, whole or not at all."""
-        return written(json_text(self.to_dict()), path)
-
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """All rankings as CSV text with a column `group`; also written to `path`, whole or not at all."""
-        return written(csv_text(self.rows()), path)
 
     def __str__(self) -> str:
         from quietrank.render.table import as_text, render_grouped

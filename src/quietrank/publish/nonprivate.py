@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from quietrank.arrays import Floats
 from quietrank.errors import SolverError
-from quietrank.estimate.noisy import Floats
 from quietrank.maths.fit import Fit, fit_pairs
 from quietrank.maths.pairs import Pairs
 from quietrank.promise.items import Items
-from quietrank.publish.release import csv_text, order
+from quietrank.publish.files import FIT
+from quietrank.publish.release import order
+from quietrank.publish.tabular import Tabular
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 WARNING = "Not private: exact scores from exact votes. Do not publish where the votes are confidential."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NonPrivateFit:
+class NonPrivateFit(Tabular):
     """Bradley–Terry scores of exact votes. NOT private."""
+
+    kind = FIT
 
     items: Items
     fitted: Fit
@@ -58,22 +61,13 @@ class NonPrivateFit:
             rows.append(row)
         return rows
 
-    def table(self) -> pa.Table:
-        """The same as an Arrow table."""
-        import pyarrow
-
-        return pyarrow.Table.from_pylist(self.rows())
-
     def __repr__(self) -> str:
         from quietrank.render.table import as_text, render_fit
 
         return as_text(render_fit(self)) + "\n" + WARNING
 
-    def to_csv(self) -> str:
-        return csv_text(self.rows())
-
-    def to_json(self) -> str:
-        values = {
+    def to_dict(self) -> dict[str, Any]:
+        return {
             "format": "quietrank/fit/1",
             "private": False,
             "warning": WARNING,
@@ -84,4 +78,3 @@ class NonPrivateFit:
             "gradient_norm": self.fitted.gradient_norm,
             "comparable": self.comparable,
         }
-        return json.dumps(values, indent=1, ensure_ascii=False) + "\n"

@@ -5,30 +5,26 @@ A release holds nothing that was not paid for: no true counts, no timings, no co
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quietrank import __version__
-from quietrank.errors import QuietrankError, ReleaseError, either
+from quietrank.arrays import Floats
+from quietrank.errors import ReleaseError, either
 from quietrank.estimate.methods import Estimate
-from quietrank.estimate.noisy import Floats
-from quietrank.promise.arguments import file_path, whole_number
+from quietrank.promise.arguments import whole_number
 from quietrank.promise.items import Items, check_names
 from quietrank.promise.privacy import Privacy
-from quietrank.publish.files import RELEASE, Kind, write_text
+from quietrank.publish.tabular import DAMAGE, NoiseRecord, Tabular, a_list, damage, figure, promise, read_json, text
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 FORMAT = "quietrank/release/1"
 
@@ -48,38 +44,13 @@ class Row:
     score_high: float | None = None
 
 
-Figure = float | str
-
-
 @dataclass(frozen=True)
-class Mechanism:
-    """How the noise was made: a name, and public figures such as sensitivity and scale."""
-
-    name: str
-    figures: tuple[tuple[str, Figure], ...]
-    alternatives: tuple[tuple[str, float], ...] = ()
-    """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
-
-    def to_dict(self) -> dict[str, Any]:
-        chosen = {"alternatives": dict(self.alternatives)} if self.alternatives else {}
-        return {"name": self.name, **dict(self.figures), **chosen}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Mechanism:
-        figures = {name: value for name, value in values.items() if name not in ("name", "alternatives")}
-        alternatives = {name: float(sd) for name, sd in values.get("alternatives", {}).items()}
-        if not all(isinstance(value, str) or _figure(value) is not None for value in figures.values()):
-            raise ValueError("the mechanism has a figure that is neither a number nor a word")
-        return cls(_text(values["name"]), tuple(figures.items()), tuple(alternatives.items()))
-
-
-@dataclass(frozen=True)
-class Release:
+class Release(Tabular):
     """A private ranking, ready to publish."""
 
     ranking: tuple[Row, ...]
     privacy: Privacy
-    mechanism: Mechanism
+    mechanism: NoiseRecord
     method: str
     assumptions: tuple[str, ...] = ()
     gamma: float | None = None
@@ -97,12 +68,6 @@ class Release:
             )
         return replace(self, ranking=self.ranking[:first])
 
-    def table(self) -> pa.Table:
-        """The ranking as an Arrow table, which pandas and polars read (`.to_pandas()`)."""
-        import pyarrow
-
-        return pyarrow.Table.from_pylist(self.rows())
-
     def to_dict(self) -> dict[str, Any]:
         """The release as plain values, in the published format."""
         return {
@@ -116,14 +81,6 @@ class Release:
             "made_with": self.made_with,
             "ledger_entry": self.ledger_entry,
         }
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The release as JSON text; also written to `path`, whole or not at all."""
-        return written(json_text(self.to_dict()), path)
-
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The ranking as CSV text; also written to `path`, whole or not at all."""
-        return written(csv_text(self.rows()), path)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows without the columns that this release does not have."""
@@ -151,52 +108,20 @@ class Release:
             return cls(
                 ranking=_ranking(values["ranking"]),
                 privacy=Privacy(**privacy),
-                mechanism=Mechanism.from_dict(values["mechanism"]),
-                method=_text(values["method"]),
-                gamma=_figure(values["gamma"]),
-                assumptions=tuple(_text(said) for said in _list(values["assumptions"])),
-                made_with=_text(values["made_with"]),
-                ledger_entry=None if values.get("ledger_entry") is None else _text(values["ledger_entry"]),
+                mechanism=NoiseRecord.from_dict(values["mechanism"]),
+                method=text(values["method"]),
+                gamma=figure(values["gamma"]),
+                assumptions=tuple(text(said) for said in a_list(values["assumptions"])),
+                made_with=text(values["made_with"]),
+                ledger_entry=None if values.get("ledger_entry") is None else text(values["ledger_entry"]),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
 
 
-DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, QuietrankError)
-"""what reading plain values raises when they are not what they should be"""
-
-
-def damage(error: Exception) -> str:
-    """What is wrong with a file, without Python's words for it."""
-    if isinstance(error, KeyError):
-        return f"it has no {error}"
-    if isinstance(error, LookupError | TypeError | AttributeError):
-        return "a value is of the wrong type"
-    return str(error)
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise ValueError("a list is expected")
-    return list(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("text is expected")
-    return str(value)
-
-
-def _figure(value: Any) -> float | None:
-    """A finite number, or nothing."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value)):
-        raise ValueError("a finite number is expected")
-    return value
-
-
 def _ranking(rows: Any) -> tuple[Row, ...]:
     """The rows of a file, if they are a ranking: places from 1 on, every item once, scores that fall."""
-    ranking = tuple(_row(row) for row in _list(rows))
+    ranking = tuple(_row(row) for row in a_list(rows))
     check_names([row.item for row in ranking])
     if [row.rank for row in ranking] != list(range(1, len(ranking) + 1)) or not ranking:
         raise ValueError("its ranks are not 1, 2, 3 and so on")
@@ -209,12 +134,12 @@ def _ranking(rows: Any) -> tuple[Row, ...]:
 
 
 def _row(values: Mapping[str, Any]) -> Row:
-    figures = {name: _figure(value) for name, value in values.items() if name != "item"}
-    return Row(**{"item": _text(values["item"]), **figures})  # type: ignore[arg-type]  # ranks are checked as a whole
+    figures = {name: figure(value) for name, value in values.items() if name != "item"}
+    return Row(**{"item": text(values["item"]), **figures})  # type: ignore[arg-type]  # ranks are checked as a whole
 
 
 def make_release(
-    items: Items, privacy: Privacy, mechanism: Mechanism, estimate: Estimate, ledger_entry: str | None = None
+    items: Items, privacy: Privacy, mechanism: NoiseRecord, estimate: Estimate, ledger_entry: str | None = None
 ) -> Release:
     """Rank the items by their scores and attach the promise."""
     rows = (
@@ -245,40 +170,3 @@ def order(scores: Floats, names: tuple[str, ...]) -> list[int]:
 
 def _at(values: Floats | None, index: int) -> float | None:
     return None if values is None else float(np.asarray(values)[index])
-
-
-def promise(privacy: Privacy) -> dict[str, Any]:
-    """The promise as plain values, with the sentence that says it."""
-    values = asdict(privacy) | {"statement": privacy.statement}
-    return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
-
-
-def json_text(values: Mapping[str, Any]) -> str:
-    """Plain values as JSON text for people and programs."""
-    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
-
-
-def read_json(path: str | Path) -> Any:
-    """The plain values in a JSON file."""
-    try:
-        return json.loads(file_path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
-    except (ValueError, RecursionError):
-        raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
-
-
-def csv_text(rows: list[dict[str, Any]]) -> str:
-    """Rows with the same keys as CSV text."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
-def written(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
-    """The text, also in the file if there is a path; a file of another kind is not replaced."""
-    if path is not None:
-        write_text(file_path(path), text, kind)
-    return text

@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quietrank import __version__
+from quietrank.arrays import Floats, Integers
 from quietrank.errors import ReleaseError, either
-from quietrank.estimate.noisy import Floats, GroupedTally, NoisyTally, PublicPairs
-from quietrank.mechanisms.additive import MechanismName, calibrate, zonotope_graph
-from quietrank.mechanisms.laws import GaussianLaw, LaplaceLaw, Law, ZonotopeLaw
-from quietrank.promise.arguments import parse
+from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
+from quietrank.mechanisms.registry import named
 from quietrank.promise.items import Items, check_names
 from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.promise import Promise
 from quietrank.publish.files import TALLY
-from quietrank.publish.release import DAMAGE, Mechanism, damage, json_text, promise, read_json, written
-from quietrank.statistics.sensitivity import Statistic
+from quietrank.publish.tabular import DAMAGE, NoiseRecord, damage, json_text, promise, read_json, written
+from quietrank.statistics.method import STATISTICS
+from quietrank.statistics.scores import SCORES
 
 FORMAT = "quietrank/noisy-tally/1"
 GROUPED_FORMAT = "quietrank/grouped-noisy-tally/1"
@@ -61,13 +62,13 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "items": asdict(tally.items),
-        "statistic": tally.statistic.value,
+        "statistic": tally.statistic.name,
         "values": tally.values.tolist(),
         "step": str(tally.step),
         "share": str(tally.share),
         "privacy": promise(tally.privacy),
-        "mechanism": Mechanism(tally.mechanism, tally.figures, tally.alternatives).to_dict(),
-        "law": _law_to_dict(tally.law),
+        "mechanism": NoiseRecord(tally.mechanism, tally.figures, tally.alternatives).to_dict(),
+        "law": tally.law.to_dict(),
         "public": _public_to_dict(tally),
         "rows_skipped": tally.rows_skipped,
         "ledger_entry": tally.ledger_entry,
@@ -84,66 +85,63 @@ def from_dict(values: Mapping[str, Any]) -> NoisyTally | GroupedTally:
             f"{either('NoisyTally.to_json', 'rank --save-tally')}"
         )
     try:
-        found = _tally(values) if kind == FORMAT else _grouped(values)
-        for one in [found] if isinstance(found, NoisyTally) else [one for _, one in found.tallies]:
-            _require_promise(one, groups=isinstance(found, GroupedTally))
-        return found
+        return _grouped(values) if kind == GROUPED_FORMAT else _tally(values, None)
     except DAMAGE as error:
         raise ReleaseError(f"this noisy tally is damaged ({damage(error)}); use an undamaged copy") from None
 
 
-def _require_promise(tally: NoisyTally, *, groups: bool) -> None:
-    """The noise that is described must be the one that this promise takes: nobody may edit the promise alone."""
-    mechanism = parse(MechanismName, "mechanism", tally.mechanism)
-    _require(mechanism not in (MechanismName.AUTO, MechanismName.PERTURBED_MLE), f"{mechanism} puts no noise on counts")
-    made = calibrate(tally.items, tally.privacy, tally.statistic, mechanism, groups=groups)
-    described = (tally.privacy, tally.step, tally.share, tally.law, dict(tally.figures))
-    _require(
-        described == (made.privacy, made.step, made.share, made.law, dict(made.figures)),
-        "its noise is not the one that its promise takes",
-    )
-    _require_public(tally, groups=groups)
-
-
-def _require_public(tally: NoisyTally, *, groups: bool) -> None:
-    """What stands beside the noisy values must be what this promise leaves public, and all of it."""
-    public = tally.privacy.design is Design.PUBLIC
-    counted = public or (tally.privacy.votes_are_public and not groups)
-    described = (tally.public_exposure is not None, tally.public_total is not None)
-    _require(described == (public, counted), "what it says is public is not what its promise leaves public")
-    _require(public or tally.public_pairs is None, "who met whom is not public under its promise")
-
-
 def _grouped(values: Mapping[str, Any]) -> GroupedTally:
-    tallies = tuple((group, _tally(one)) for group, one in values["groups"].items())
-    check_names(tuple(values["groups"]), "group")
-    _require(bool(tallies) and isinstance(values["by"], str), "it has no groups")
+    groups = tuple(values["groups"])
+    check_names(groups, "group")
+    _require(bool(groups) and isinstance(values["by"], str), "it has no groups")
+    tallies = tuple((group, _tally(one, groups)) for group, one in values["groups"].items())
     _require(len({(one.items, one.ledger_entry) for _, one in tallies}) == 1, "the groups were not made together")
     return GroupedTally(values["by"], tallies)
 
 
-def _tally(values: Mapping[str, Any]) -> NoisyTally:
-    items, statistic = _items(values["items"]), parse(Statistic, "statistic", values["statistic"])
-    step, share = _fraction(values["step"]), _fraction(values["share"])
-    mechanism, public = Mechanism.from_dict(values["mechanism"]), values["public"]
-    entry = values["ledger_entry"]
-    _require(isinstance(values["rows_skipped"], bool) and (entry is None or isinstance(entry, str)), "wrong types")
-    return NoisyTally(
-        items=items,
-        privacy=Privacy(**{name: v for name, v in values["privacy"].items() if name != "statement"}),
-        statistic=statistic,
-        values=_integers(values["values"], statistic.size(len(items))),
-        step=step,
-        share=share,
-        mechanism=mechanism.name,
-        figures=mechanism.figures,
-        law=_law(values["law"], statistic, items, share),
-        public_exposure=None if public["exposure"] is None else _floats(public["exposure"], len(items)),
-        public_total=None if public["total"] is None else float(_floats([public["total"]], 1)[0]),
-        public_pairs=None if public["pairs"] is None else _pairs(public["pairs"], len(items)),
-        rows_skipped=values["rows_skipped"],
+def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None) -> NoisyTally:
+    privacy = Privacy(**{name: v for name, v in values["privacy"].items() if name != "statement"})
+    noise = _noise(values, privacy, Promise(privacy, _items(values["items"]), groups))
+    skipped = values["rows_skipped"]
+    _require(isinstance(skipped, bool), "wrong types")
+    alternatives = NoiseRecord.from_dict(values["mechanism"]).alternatives
+    return NoisyTally.of(noise, _noised(values, noise), rows_skipped=skipped, alternatives=alternatives)
+
+
+def _noise(values: Mapping[str, Any], privacy: Privacy, promise: Promise) -> Calibrated:
+    """The noise that this promise takes, which must be the one described: nobody may edit the promise alone."""
+    mechanism, statistic = named(values["mechanism"]["name"]), STATISTICS[values["statistic"]]
+    if mechanism is None or statistic is SCORES:
+        raise ValueError("it holds no counts")
+    made = mechanism.calibrate(promise, statistic)
+    described = (
+        privacy, _fraction(values["step"]), _fraction(values["share"]), values["law"],
+        dict(NoiseRecord.from_dict(values["mechanism"]).figures),
+    )  # fmt: skip
+    _require(
+        described == (made.privacy, made.step, made.share, made.law.to_dict(), dict(made.figures)),
+        "its noise is not the one that its promise takes",
+    )
+    return made
+
+
+def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
+    """The noisy values; beside them must be what this promise leaves public, and all of it."""
+    n, given, entry = len(noise.promise.items), values["public"], values["ledger_entry"]
+    _require(entry is None or isinstance(entry, str), "wrong types")
+    public = noise.privacy.design is Design.PUBLIC
+    described = (given["exposure"] is not None, given["total"] is not None)
+    _require(
+        described == (public, noise.promise.votes_are_public),
+        "what it says is public is not what its promise leaves public",
+    )
+    _require(public or given["pairs"] is None, "who met whom is not public under its promise")
+    return Noised(
+        values=_integers(values["values"], noise.statistic.size(n)),
+        public_exposure=None if given["exposure"] is None else _floats(given["exposure"], n),
+        public_total=None if given["total"] is None else float(_floats([given["total"]], 1)[0]),
+        public_pairs=None if given["pairs"] is None else _pairs(given["pairs"], n),
         ledger_entry=entry,
-        alternatives=mechanism.alternatives,
     )
 
 
@@ -166,26 +164,6 @@ def _items(values: Mapping[str, Any]) -> Items:
     return items
 
 
-def _law_to_dict(law: Law) -> dict[str, Any]:
-    if isinstance(law, LaplaceLaw):
-        return {"kind": "laplace", "scale": law.scale, "sum_zero": law.sum_zero}
-    if isinstance(law, GaussianLaw):
-        return {"kind": "gaussian", "sigma": law.sigma}
-    return {"kind": "zonotope", "unit": law.unit, "extra": law.extra}
-
-
-def _law(values: Mapping[str, Any], statistic: Statistic, items: Items, share: Fraction) -> Law:
-    kind = values["kind"]
-    size = float(values[{"laplace": "scale", "gaussian": "sigma", "zonotope": "unit"}[kind]])
-    _require(0 < size < float("inf"), "the noise must have a size")
-    if kind == "laplace":
-        return LaplaceLaw(statistic, len(items), size, bool(values["sum_zero"]), float(share))
-    if kind == "gaussian":
-        return GaussianLaw(statistic, len(items), size, float(share))
-    graph = zonotope_graph(items, statistic)
-    return ZonotopeLaw(statistic, graph, size, None if values["extra"] is None else float(values["extra"]))
-
-
 def _public_to_dict(tally: NoisyTally) -> dict[str, Any]:
     pairs = tally.public_pairs
     return {
@@ -202,7 +180,7 @@ def _pairs(values: Mapping[str, Any], n: int) -> PublicPairs:
     return PublicPairs(i, j, _floats(values["counts"], size))
 
 
-def _integers(values: Sequence[Any], size: int) -> NDArray[np.int64]:
+def _integers(values: Sequence[Any], size: int) -> Integers:
     _require(all(type(value) is int for value in values), "a whole number is expected")
     _require(len(values) == size, f"{size} values are expected, not {len(values)}")
     return np.array(values, dtype=np.int64)

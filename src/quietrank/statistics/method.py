@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from quietrank.promise.privacy import Design, Privacy
-from quietrank.statistics.sensitivity import Statistic
+from quietrank.promise.promise import Promise
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
+from quietrank.statistics.scores import SCORES
+from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
+
+STATISTICS: dict[str, Statistic] = {
+    statistic.name: statistic
+    for statistic in (NET_WINS, NET_WINS_AND_TOTAL, WINS, WINS_AND_LOSSES, NET_WINS_AND_EXPOSURES, SCORES)
+}
+"""every statistic, by name"""
 
 
 class Method(StrEnum):
@@ -23,32 +34,28 @@ def needs_pairs(method: Method, privacy: Privacy) -> bool:
     return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
 
 
-def statistic_for(
-    method: Method,
-    privacy: Privacy,
-    *,
-    free_total: bool = True,
-    cheap_exposures: bool = False,
-    groups: bool = False,
-) -> Statistic:
-    """What has to be released for this method; decided by public things alone.
+def statistic_for(method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool) -> Statistic:
+    """What has to be released for this method, of what a mechanism offers.
 
-    `free_total` says that the mechanism charges nothing for the total beside the net wins, `cheap_exposures` that it
-    can take exposures at a small share; `groups`, that the votes are split by group, where no group's number of votes
-    is public.
+    `free_total` says that the mechanism charges nothing for the total beside the net wins.
     """
+    privacy = promise.privacy
+    if SCORES in offered:
+        return SCORES
     if method is Method.WINS:
-        return Statistic.WINS
+        return WINS
     if privacy.design is Design.PUBLIC:
-        return Statistic.NET_WINS
+        return NET_WINS
     if privacy.design is Design.PRIVATE:
         # Exposures double the sensitivity: do not buy them for a ranking that makes no use of them.
-        if method is Method.NET_WINS:
-            return Statistic.NET_WINS
-        return Statistic.NET_WINS_AND_EXPOSURES if cheap_exposures else Statistic.WINS_AND_LOSSES
-    if privacy.votes_are_public and not groups:
-        return Statistic.NET_WINS
+        return NET_WINS if method is Method.NET_WINS else _first(offered, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
+    if promise.votes_are_public:
+        return NET_WINS
     if not free_total and method in (Method.AUTO, Method.NET_WINS):
-        return Statistic.NET_WINS  # the order does not need the total
+        return NET_WINS  # the order does not need the total
     # The sum of noisy exposures is a better total than a total at a share as small.
-    return Statistic.NET_WINS_AND_EXPOSURES if cheap_exposures else Statistic.NET_WINS_AND_TOTAL
+    return _first(offered, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL)
+
+
+def _first(offered: Sequence[Statistic], *wanted: Statistic) -> Statistic:
+    return next((statistic for statistic in wanted if statistic in offered), wanted[-1])

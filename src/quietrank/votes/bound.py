@@ -18,8 +18,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
-from quietrank.promise.privacy import Privacy, Unit
-from quietrank.statistics.sensitivity import EXPOSURE_SHARE, PERSON_GRID, Clip, Statistic
+from quietrank.promise.privacy import Unit
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip
 from quietrank.votes.engines import EXACT_DECIMALS
 
 if TYPE_CHECKING:
@@ -32,19 +32,21 @@ SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 """a·low + b·high modulo a prime: an order of pairs that has nothing to do with the order of items"""
 
 
-def weigh(rows: ir.Table, privacy: Privacy, clip: Clip | None = None) -> ir.Table:
+def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
     """The sound rows of a snapshot with `weight`: 1 when votes stand alone, bounded for people."""
     import ibis
 
-    if privacy.unit is Unit.COMPARISON and privacy.max_per_person is None:
+    if not bounded.counts_people:
         return rows.mutate(weight=ibis.literal(1, type="int64"))
-    if privacy.unit is Unit.COMPARISON:
-        return _first_few(rows, privacy.max_per_person or 0)
-    if clip is not None:
-        return _clipped(rows, privacy, clip)
-    if privacy.one_per_pair:
-        return _averaged(rows, PERSON_GRID, privacy.limit)
-    return _scaled_down(rows, privacy.limit)
+    if bounded.clip is not None:
+        return _clipped(rows, bounded.clip, bounded.one_per_pair)
+    if bounded.max_per_person is None:
+        raise AssertionError("people are bounded by a limit or a clip")
+    if bounded.unit is Unit.COMPARISON:
+        return _first_few(rows, bounded.max_per_person)
+    if bounded.one_per_pair:
+        return _averaged(rows, PERSON_GRID, bounded.max_per_person)
+    return _scaled_down(rows, bounded.max_per_person)
 
 
 def _first_few(rows: ir.Table, most: int) -> ir.Table:
@@ -96,7 +98,7 @@ def _averaged(rows: ir.Table, grid: int, limit: int | None) -> ir.Table:
     return paired.left_join(shares, keys).select(*rows.columns, "weight")
 
 
-def _clipped(rows: ir.Table, privacy: Privacy, clip: Clip) -> ir.Table:
+def _clipped(rows: ir.Table, clip: Clip, one_per_pair: bool) -> ir.Table:
     """Every vote of a person weighs W, times its share of an answer where answers are averaged."""
     import ibis
 
@@ -106,8 +108,8 @@ def _clipped(rows: ir.Table, privacy: Privacy, clip: Clip) -> ir.Table:
             f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
             f"a file or a data frame, or use {option('mechanism', 'laplace')}"
         )
-    grid = ANSWER_GRID if privacy.one_per_pair else 1
-    if privacy.one_per_pair:
+    grid = ANSWER_GRID if one_per_pair else 1
+    if one_per_pair:
         parted = _averaged(rows, grid, None).mutate(part=ibis._.weight).drop("weight")
     else:
         parted = rows.mutate(part=ibis.literal(1, type="int64"))
@@ -120,10 +122,9 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
     """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
     import ibis
 
-    # (s, βd) is taken 1/2β times as large, so that S is a whole number.
-    finer = int(1 / (2 * EXPOSURE_SHARE)) if clip.statistic is Statistic.NET_WINS_AND_EXPOSURES else 1
+    terms, finer = _whole_squares(clip)
     bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
-    people = _squared_norms(rows, clip, finer)
+    people = _squared_norms(rows, terms)
     root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
     near = people.mutate(guess=ibis.least(root, ibis.literal(float(most))).floor().cast("int64"))
 
@@ -143,7 +144,20 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
     return near.select(who=near.person, factor=factor)
 
 
-def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
+def _whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
+    """The clip's sum of squares with whole coefficients, and how many times larger the vector was taken for that.
+
+    The columns below hold twice the wins, losses and net wins of a person, and the exposures themselves.
+    """
+    finer = 1
+    while True:
+        terms = {name: weight * finer**2 * (4 if name == "exposure" else 1) for name, weight in clip.squares}
+        if all(weight.denominator == 1 for weight in terms.values()):
+            return {name: int(weight) for name, weight in terms.items()}, finer
+        finer *= 2
+
+
+def _squared_norms(rows: ir.Table, terms: dict[str, int]) -> ir.Table:
     """Per person the square of the norm of twice the contribution, in answer parts; exact decimals throughout."""
     y = rows.y if "y" in rows.columns else 2
     a = rows.select("person", item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
@@ -151,20 +165,20 @@ def _squared_norms(rows: ir.Table, clip: Clip, finer: int) -> ir.Table:
     sides = a.union(b)
     sums = sides.group_by("person", "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
     # In half votes: won − lost and won + lost are even.
-    won, lost = sums.won.cast("decimal(38, 0)"), sums.lost.cast("decimal(38, 0)")
-    net, met = _halved(sums.won - sums.lost), _halved(sums.won + sums.lost)
-    if clip.by_design:
-        square = met * met
-    else:
-        square = {
-            Statistic.NET_WINS: net * net,
-            Statistic.WINS: won * won,
-            Statistic.WINS_AND_LOSSES: won * won + lost * lost,
-            Statistic.NET_WINS_AND_EXPOSURES: net * net * _whole(finer**2) + met * met,
-        }[clip.statistic]
-    each = sums.mutate(square=square.cast("decimal(38, 0)"))
+    columns = {
+        "wins": sums.won.cast("decimal(38, 0)"),
+        "losses": sums.lost.cast("decimal(38, 0)"),
+        "net_wins": _halved(sums.won - sums.lost),
+        "exposure": _halved(sums.won + sums.lost),
+    }
+    first, *others = (_times(columns[name] * columns[name], weight) for name, weight in terms.items())
+    each = sums.mutate(square=sum(others, first).cast("decimal(38, 0)"))
     people = each.group_by("person").agg(square=each.square.sum())
     return people.select("person", square=people.square.cast("decimal(38, 0)"))
+
+
+def _times(square: ir.Value, weight: int) -> ir.Value:
+    return square if weight == 1 else square * _whole(weight)
 
 
 def _halved(even: ir.Value) -> ir.Value:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quietrank.errors import VotesError, option
-from quietrank.promise.privacy import Neighbours, Privacy, Unit
+from quietrank.promise.privacy import Unit
+from quietrank.promise.promise import Bounded
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes, collect, no_votes
@@ -45,27 +46,27 @@ class Report:
     """declared items without votes"""
 
 
-def usable(votes: Votes, privacy: Privacy, rows: ir.Table) -> tuple[ir.Table, int]:
+def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, int]:
     """The rows of a snapshot that count, and how many rows there were; refused if some do not and are not skipped.
 
-    Under `outcome` the design is public, and a row that vanished with its answer would change it: there an
-    answer that cannot be read counts as a tie.
+    Where only answers differ between neighbours the design is public, and a row that vanished with its answer would
+    change it: there an answer that cannot be read counts as a tie.
     """
-    grouped = votes.groups is not None and privacy.unit is Unit.PERSON
+    grouped = votes.groups is not None and bounded.unit is Unit.PERSON
     counts = _counts(votes, rows)
     if votes.skip_invalid:
-        return _skipped(rows, privacy, grouped), sum(counts.values())
+        return _skipped(rows, bounded, grouped), sum(counts.values())
     flaws = _flaws(votes, rows, counts, grouped=grouped)
     if flaws:
-        _refuse(votes, flaws, named=privacy.counts_people)
+        _refuse(votes, flaws, named=bounded.counts_people)
     return rows, sum(counts.values())
 
 
-def _skipped(rows: ir.Table, privacy: Privacy, grouped: bool) -> ir.Table:
+def _skipped(rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.Table:
     """The rows that are sound, each judged on its own, and people with several groups as a whole."""
     import ibis
 
-    if privacy.neighbours is Neighbours.OUTCOME and "y" in rows.columns:
+    if bounded.answers_only and "y" in rows.columns:
         unread = rows.flaw == NUMBER["unknown outcome"]
         rows = rows.mutate(
             y=ibis.ifelse(unread, ibis.literal(1, type="int16"), rows.y), flaw=ibis.ifelse(unread, NO_FLAW, rows.flaw)

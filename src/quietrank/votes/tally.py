@@ -1,4 +1,4 @@
-"""Votes in, a `Tally` out: the exact, confidential sums that everything else is computed from.
+"""Votes in, `Tallies` out: the exact, confidential sums that everything else is computed from.
 
 Counting is done by the votes' own engine, on integers, so the result is the same bit for bit whatever the
 engine, the number of threads or the order of rows. Everything is checked and counted from one reading of the votes.
@@ -8,128 +8,46 @@ Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank.errors import VotesError, either
-from quietrank.maths.pairs import Pairs
+from quietrank.arrays import Integers
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Privacy
-from quietrank.statistics.sensitivity import Bounded, Clip, half_vote
+from quietrank.promise.promise import Bounded
 from quietrank.votes import check
 from quietrank.votes.bound import weigh
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes, collect, no_votes
 from quietrank.votes.snapshot import snapshot
+from quietrank.votes.tallies import PairTally, Tallies, Tally
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-Integers = NDArray[np.int64]
 SUMS = ("wins", "losses", "rows")
 
 
-class Confidential:
-    """Does not print its numbers and cannot be pickled."""
+def count_votes(votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Tallies:
+    """Check every row, bound what each unit contributes, and count by item or by pair, and by group; empty groups too.
 
-    items: Items
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.items)} items, confidential)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} is confidential and cannot be pickled; publish a Release instead")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Tally(Confidential):
-    """Exact wins and losses of each item, in lattice steps."""
-
-    items: Items
-    wins: Integers
-    """a tie counts half; in steps"""
-    losses: Integers
-    step: Fraction
-    """one step, in votes: half of the smallest weight"""
-    rows: int
-    """how many rows there were before any was dropped"""
-    bounded: Bounded | None = None
-    """how each unit's votes were bounded; None for counts that no release may be made of"""
-
-    @property
-    def net_wins(self) -> Integers:
-        """s = (wins − losses)/2, in steps; exact, because a vote moves wins − losses by 0 or ±2 weights."""
-        return (self.wins - self.losses) // 2
-
-    @property
-    def exposure(self) -> Integers:
-        """d = wins + losses, in steps."""
-        return self.wins + self.losses
-
-    @property
-    def total(self) -> int:
-        """T, the total weight of all votes, in steps: every vote gives away exactly one win."""
-        return int(self.wins.sum())
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PairTally(Confidential):
-    """Exact wins of each side of each pair that was compared, in lattice steps; i < j, every pair once."""
-
-    items: Items
-    i: Integers
-    j: Integers
-    wins_i: Integers
-    wins_j: Integers
-    step: Fraction
-    rows: int
-    bounded: Bounded | None = None
-
-    def in_votes(self) -> Pairs:
-        """The same as floating-point votes, for the solver."""
-        wins_i, wins_j = (np.asarray(wins * float(self.step), np.float64) for wins in (self.wins_i, self.wins_j))
-        return Pairs(len(self.items), self.i.astype(np.int32), self.j.astype(np.int32), wins_i, wins_j)
-
-    @property
-    def by_item(self) -> Tally:
-        """The same votes, added up by item."""
-        n = len(self.items)
-        wins, losses = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        for side, won, lost in ((self.i, self.wins_i, self.wins_j), (self.j, self.wins_j, self.wins_i)):
-            np.add.at(wins, side, won)
-            np.add.at(losses, side, lost)
-        return Tally(self.items, wins, losses, self.step, self.rows, self.bounded)
-
-
-def tally_votes(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> Tally:
-    """Count the votes by item, each person bounded, after checking every row."""
-    counted = _count(votes, privacy, clip, by_pair=False)
-    return _by_item(votes.items, privacy, clip, counted.sums, counted.rows)
-
-
-def tally_pairs(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> PairTally:
-    """Count the votes by pair, each person bounded, after checking every row."""
-    counted = _count(votes, privacy, clip, by_pair=True)
-    return _by_pair(votes.items, privacy, clip, counted.sums, counted.rows)
-
-
-def tally_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[Tally]:
-    """Count the votes by group and item, in the order of the declared groups; empty groups too.
-
-    The number of rows of a group is confidential whatever the promise: no estimate may be computed from it.
+    `may_be_empty` says that whether there are votes at all is no public fact, so that their absence is no error.
     """
-    counted = _count(votes, privacy, clip, by_pair=False)
-    return [_by_item(votes.items, privacy, clip, part, int(part["rows"].sum()) // 2) for part in _parts(votes, counted)]
-
-
-def tally_pairs_of_groups(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> list[PairTally]:
-    """Count the votes by group and pair, in the order of the declared groups; empty groups too."""
-    counted = _count(votes, privacy, clip, by_pair=True)
-    return [_by_pair(votes.items, privacy, clip, part, int(part["rows"].sum())) for part in _parts(votes, counted)]
+    if bounded.counts_people:
+        votes.require_person()
+    counted = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, bounded) else None
+    if counted is None:
+        counted = _count_snapshot(votes, bounded, by_pair=by_pair)
+    if counted.rows == 0 and not may_be_empty:
+        raise no_votes(votes.source)
+    make = _by_pair if by_pair else _by_item
+    if votes.groups is None:
+        return Tallies.of(make(votes.items, bounded, counted.sums, counted.rows))
+    rows_of_vote = 1 if by_pair else 2
+    parts = [(part, int(part["rows"].sum()) // rows_of_vote) for part in _parts(votes.groups, counted)]
+    return Tallies.of(*(make(votes.items, bounded, *part) for part in parts), groups=votes.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,54 +58,38 @@ class _Counted:
     rows: int
 
 
-def _parts(votes: Votes, counted: _Counted) -> list[dict[str, Integers]]:
+def _parts(groups: Sequence[str], counted: _Counted) -> list[dict[str, Integers]]:
     """The sums of each declared group."""
-    if votes.groups is None:
-        raise VotesError(
-            f"these votes have no groups; read them with {either('by=... and groups=[...]', '--by and --groups')}"
-        )
-    members = [counted.sums["group"] == group for group in range(len(votes.groups))]
+    members = [counted.sums["group"] == group for group in range(len(groups))]
     return [{name: column[member] for name, column in counted.sums.items()} for member in members]
 
 
-def _by_item(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> Tally:
+def _by_item(items: Items, bounded: Bounded, counted: dict[str, Integers], rows: int) -> Tally:
     wins, losses = np.zeros((2, len(items)), dtype=np.int64)
     np.add.at(wins, counted["item"], counted["wins"])
     np.add.at(losses, counted["item"], counted["losses"])
     if wins.sum() != losses.sum():
         raise AssertionError("every vote is a win and a loss, but their sums differ")
-    return Tally(items, wins, losses, half_vote(privacy), rows, Bounded.by(privacy, clip))
+    return Tally(items, wins, losses, bounded.half_vote, rows, bounded)
 
 
-def _by_pair(items: Items, privacy: Privacy, clip: Clip | None, counted: dict[str, Integers], rows: int) -> PairTally:
+def _by_pair(items: Items, bounded: Bounded, counted: dict[str, Integers], rows: int) -> PairTally:
     a, b = counted["a"], counted["b"]
     keys, place = np.unique(np.minimum(a, b) * len(items) + np.maximum(a, b), return_inverse=True)
     wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
     np.add.at(wins_i, place, np.where(a < b, counted["wins"], counted["losses"]))
     np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
     i, j = np.divmod(keys, len(items))
-    return PairTally(items, i, j, wins_i, wins_j, half_vote(privacy), rows, Bounded.by(privacy, clip))
+    return PairTally(items, i, j, wins_i, wins_j, bounded.half_vote, rows, bounded)
 
 
 # ---- the counting queries -----------------------------------------------------------------------------------------
 
 
-def _count(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) -> _Counted:
-    """Check, bound and count what one reading of the votes gives."""
-    if privacy.counts_people:
-        votes.require_person()
-    counted = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, privacy) else None
-    if counted is None:
-        counted = _count_snapshot(votes, privacy, clip, by_pair=by_pair)
-    if counted.rows == 0 and privacy.votes_are_public:
-        raise no_votes(votes.source)
-    return counted
-
-
-def _count_snapshot(votes: Votes, privacy: Privacy, clip: Clip | None, *, by_pair: bool) -> _Counted:
-    with snapshot(votes, named=privacy.counts_people) as table:
-        usable, rows = check.usable(votes, privacy, table)
-        weighed = weigh(usable, privacy, clip)
+def _count_snapshot(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Counted:
+    with snapshot(votes, named=bounded.counts_people) as table:
+        usable, rows = check.usable(votes, bounded, table)
+        weighed = weigh(usable, bounded)
         query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
         found = collect(votes.source, query)
     return _Counted({name: _integers(found[name]) for name in found.column_names}, rows)
@@ -226,14 +128,14 @@ def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
 # ---- votes that stand alone ---------------------------------------------------------------------------------------
 
 
-def _stand_alone(votes: Votes, privacy: Privacy) -> bool:
+def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
     """Whether each row counts by itself, so that no snapshot is needed.
 
     No weight is computed from other rows, nothing is skipped, and the query below reads each row once and adds it to
     both of its items: whichever rows it saw, one vote of them moved the sums as far as one vote may. A file that
     changes meanwhile is refused. Tables of other engines are read into a snapshot even so.
     """
-    return not (privacy.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
+    return not (bounded.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
 
 
 def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from quietrank import noise
+from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, SolverError
 from quietrank.maths import minimise as certified
-from quietrank.maths.certificate import certified_gradient_norm
+from quietrank.maths.certificate import Objective, certified_gradient_norm, exact_gradient
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC, CustomLink, Link, Logistic
-from quietrank.maths.minimise import LARGEST_TALLY, Objective, exact_gradient, minimise, minimise_exactly
+from quietrank.maths.minimise import minimise, minimise_exactly
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.loss import (
     LARGEST_GAMMA,
@@ -32,23 +32,24 @@ from quietrank.mechanisms.perturbed_mle.loss import (
     smallest_gamma,
 )
 from quietrank.mechanisms.perturbed_mle.mechanism import (
+    LARGEST_TALLY,
     Plan,
     distance_bound,
     make_plan,
     objective_of,
-    perturbed_mle,
-    perturbed_mle_of_groups,
     seal_sensitivity,
     split_budget,
     to_lattice,
 )
+from quietrank.noise import lattice
 from quietrank.promise.accounting import Charge
 from quietrank.promise.items import declare
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
-from quietrank.statistics.sensitivity import Bounded, Clip, Statistic
-from quietrank.votes.tally import PairTally
+from quietrank.promise.promise import Bounded, Clip
+from quietrank.statistics.net_wins import NET_WINS
+from quietrank.votes.tallies import PairTally
+from tests.steps import perturbed_mle, perturbed_mle_of_groups
 
-Floats = NDArray[np.float64]
 TIGHT = Calibration.TIGHT
 
 
@@ -449,7 +450,7 @@ def test_the_plan_keeps_its_promises(privacy: Privacy, n: int) -> None:
     plan = make_plan(n, privacy, gamma)
     assert plan.beta >= math.sqrt(n) * (plan.tolerance + plan.grid * math.sqrt(n)) / gamma
     assert plan.seal_sensitivity == math.ceil(2 * Fraction(plan.beta) / plan.step) + n
-    assert noise.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity) <= plan.epsilon_seal
+    assert lattice.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity) <= plan.epsilon_seal
     assert plan.seal_scale * float(plan.step) <= min(1, plan.lambda_) / gamma / 100
     assert math.frexp(plan.grid)[0] == 0.5  # a power of two, so that λ/g is exact
     assert math.frexp(float(plan.step))[0] == 0.5
@@ -477,7 +478,7 @@ def fits(draws: Sequence[int], scale: float) -> bool:
 
 @pytest.mark.parametrize("scale", [0.6, 4.0, 2.0**30, 2.0**50])
 def test_noise_has_the_right_scale_and_no_other(scale: float) -> None:
-    draws = noise.truncated_laplace(10_000, scale)
+    draws = lattice.truncated_laplace(10_000, scale)
     assert fits(draws, scale)
     assert not fits(draws, scale * 1.25)
     assert not fits(draws, scale / 1.25)
@@ -486,13 +487,13 @@ def test_noise_has_the_right_scale_and_no_other(scale: float) -> None:
 def test_saturated_draws_are_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     """A draw at the 64-bit limit means at least that much; what is left is drawn afresh, with no limit."""
     answers = iter([[3, -4, 2**63 - 1, -(2**63)], [5], [-(2**63)], [-1]])
-    monkeypatch.setattr(noise.lattice, "_laplace", lambda scale: lambda values: next(answers))
-    assert noise.lattice._geometric(4, 1.0) == [3, 3, 2**63 - 1 + 5, 2 * (2**63 - 1)]
+    monkeypatch.setattr(lattice, "_laplace", lambda scale: lambda values: next(answers))
+    assert lattice._geometric(4, 1.0) == [3, 3, 2**63 - 1 + 5, 2 * (2**63 - 1)]
 
 
 def test_useless_noise_is_refused() -> None:
     with pytest.raises(PrivacyError, match="larger epsilon"):
-        noise.truncated_laplace(2, 2.0**57)
+        lattice.truncated_laplace(2, 2.0**57)
 
 
 # ---- the whole mechanism ----------------------------------------------------------------------------------------
@@ -709,7 +710,7 @@ def test_a_public_count_gives_the_default_ridge() -> None:
         None,
         Bounded.by(Privacy(1.0, "person", max_per_person=3), None),
         Bounded.by(Privacy(1.0, "comparison", neighbours="add-remove", max_per_person=3), None),
-        Bounded.by(Privacy(1.0, "comparison"), Clip.of(Privacy(1.0, "comparison"), Statistic.NET_WINS, 1.0)),
+        Bounded.by(Privacy(1.0, "comparison"), Clip.of(Privacy(1.0, "comparison"), NET_WINS, 1.0)),
     ],
     ids=["not said", "people", "some votes of each person", "clipped"],
 )

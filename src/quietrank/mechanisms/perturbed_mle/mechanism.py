@@ -1,9 +1,9 @@
-"""Confidential `PairTally` in, private `PerturbedScores` out: the published perturbed MLE, sealed.
+"""The published perturbed MLE, sealed: noise inside the likelihood, and a little more on its minimiser.
 
 Minimise NLL(θ) + (γ/2)‖θ‖² + w·θ with Laplace noise w, round the minimiser to a lattice, and add a little more
 noise that covers what a computer cannot do: real-valued noise and an exact minimiser. The argument is in
-docs/proofs/perturbed-mle.md. Like `mechanism.py` this is a crossing to the public side: everything is planned from
-public values, checked, debited, and only then drawn. After the debit nothing can fail because of the votes.
+docs/proofs/perturbed-mle.md. Everything is planned from public values. After the debit nothing can fail because of the
+votes.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quietrank import noise
 from quietrank.errors import PrivacyError, option
-from quietrank.estimate.noisy import read_only
+from quietrank.maths.certificate import Objective
 from quietrank.maths.links import LOGISTIC, Link, check_decimals, get_link, is_built_in
-from quietrank.maths.minimise import Objective, minimise
-from quietrank.maths.pairs import FloatArray
+from quietrank.maths.minimise import minimise
+from quietrank.maths.pairs import Pairs
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Mechanism
 from quietrank.mechanisms.perturbed_mle.loss import (
     Calibration,
     default_gamma,
@@ -30,12 +30,22 @@ from quietrank.mechanisms.perturbed_mle.loss import (
     privacy_loss,
     require_protectable,
 )
-from quietrank.promise.accounting import Charge, Cost, Ledger, as_written
+from quietrank.noise.lattice import (
+    LARGEST_SCALE,
+    LaplaceNoise,
+    ObjectiveNoise,
+    laplace_privacy_loss,
+    laplace_scale,
+)
+from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.arguments import parse
-from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
-from quietrank.statistics.sensitivity import Bounded
-from quietrank.votes.tally import PairTally
+from quietrank.promise.promise import Promise
+from quietrank.statistics.scores import SCORES
+from quietrank.statistics.statistic import Spread, Statistic
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats, Integers
 
 SEAL_SHARE = Fraction(1, 100)
 """The part of ε that pays for the sealing noise."""
@@ -46,11 +56,116 @@ SEAL_SPREAD = 2.0**-7
 With γ of the order √(comparisons per item) the sampling error of a score is of the order 1/γ, so the sealing noise
 disappears in it; and the tolerance that follows is within reach of float64 for ordinary sizes."""
 
+LARGEST_TALLY = 2**53
+"""Wins of a pair saturate here, in steps, so that they are exact in float64 however many votes there are.
+
+min(·, 2^53) turns the votes of a unit into lighter votes on the same pairs, so neighbours stay neighbours."""
+
 LARGEST_VALUE = 2**62
 """Lattice values saturate here before the sealing noise; that brings no two values further apart."""
 
 FAR = 400
 """10^-FAR is less than half of any lattice step (2^-910 at least), and 10^FAR more than LARGEST_VALUE of any."""
+
+
+class PairWins(Protocol):
+    """Exact wins of each side of each pair that was compared, in lattice steps."""
+
+    @property
+    def i(self) -> Integers: ...
+    @property
+    def j(self) -> Integers: ...
+    @property
+    def wins_i(self) -> Integers: ...
+    @property
+    def wins_j(self) -> Integers: ...
+    @property
+    def step(self) -> Fraction: ...
+
+
+@dataclass(frozen=True)
+class PerturbedMLE(Mechanism):
+    """The mechanism with its options: γ, or the comparisons per item that were expected before the votes came in, for
+    a default; the calibration of the noise, and the link of the model."""
+
+    gamma: float | None = None
+    comparisons_per_item: float | None = None
+    calibration: Calibration = Calibration.TIGHT
+    link: Link = LOGISTIC
+
+    name: ClassVar[str] = "perturbed-mle"
+    about: ClassVar[str] = "inside the likelihood"
+    statistics: ClassVar[tuple[Statistic, ...]] = (SCORES,)
+    uses_votes: ClassVar[bool] = True
+
+    def with_options(
+        self, gamma: float | None, comparisons_per_item: float | None, calibration: object, link: str | Link
+    ) -> PerturbedMLE:
+        """The same with these options, in the words of the edge."""
+        chosen = parse(Calibration, "calibration", calibration)
+        return replace(
+            self, gamma=gamma, comparisons_per_item=comparisons_per_item, calibration=chosen, link=usable(link)
+        )
+
+    def require(self, promise: Promise, statistic: Statistic) -> None:
+        require_protectable(promise.pure.privacy)
+
+    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
+        self.require(promise, statistic)
+        kept, _ = self.keeps(promise, statistic)
+        n, per_item = len(kept.items), None if votes is None else 2 * votes / len(kept.items)
+        plan = make_plan(n, kept.privacy, self._gamma(kept, per_item), self.calibration, self.link, _seals(kept))
+        law = ScoresLaw(plan, n, per_item)
+        figures: dict[str, Figure] = {
+            "calibration": plan.calibration.value,
+            "link": plan.link.name,
+            "scale": plan.lambda_,
+            "epsilon_main": plan.epsilon_main,
+            "epsilon_seal": plan.epsilon_seal,
+            "seal_scale": plan.seal_scale * float(plan.step),
+        }
+        inside = ObjectiveNoise(n, plan.lambda_ / plan.grid, plan.minimised, LaplaceNoise(plan.seal_scale))
+        cost = Cost.pure(kept.privacy.epsilon)
+        return Calibrated(self, kept, statistic, inside, plan.step, law, cost, tuple(figures.items()))
+
+    def _gamma(self, promise: Promise, per_item: float | None) -> float:
+        """γ as given, or from the comparisons per item as declared, or from the number of votes where it is public."""
+        if self.gamma is not None:
+            return self.gamma
+        privacy, declared = promise.privacy, self.comparisons_per_item or per_item
+        if declared is None:
+            raise PrivacyError(
+                f"the number of votes is not public for {option('unit', privacy.unit)} with "
+                f"{option('neighbours', privacy.neighbours)}{' in one group' if promise.groups else ''}, so no default "
+                f"gamma can be computed from it; declare {option('gamma')}, or {option('comparisons_per_item')} as it "
+                "was expected before the votes came in (2 × votes / items)"
+            )
+        epsilon, _ = split_budget(privacy.epsilon, _seals(promise))
+        return default_gamma(privacy, epsilon, self.calibration, self.link, len(promise.items), declared)
+
+    def loss(self, calibrated: Calibrated) -> Cost:
+        """Of the noise inside by the loss of the calibration, of each seal by OpenDP's own privacy map."""
+        noise, law = calibrated.noise, calibrated.law
+        if not (isinstance(noise, ObjectiveNoise) and isinstance(law, ScoresLaw)):
+            raise AssertionError(f"{type(noise).__name__} is not the noise of the perturbed MLE")
+        plan, n = law.plan, len(calibrated.promise.items)
+        main = privacy_loss(noise.scale * plan.grid, plan.gamma, calibrated.privacy, plan.link)
+        reach = seal_sensitivity(n, distance_bound(n, plan.gamma, plan.tolerance, plan.grid), plan.step)
+        seal = laplace_privacy_loss(noise.seal.scale, reach)
+        return Cost.pure(_rounded_up(Fraction(main) + _seals(calibrated.promise) * Fraction(seal)))
+
+    def charged_as(self, statistic: Statistic) -> str:
+        return self.name
+
+
+def _seals(promise: Promise) -> int:
+    """How many sealed releases one unit can move: it may leave one group and enter another."""
+    return 1 if promise.groups is None else 2
+
+
+def _rounded_up(value: Fraction) -> float:
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 @dataclass(frozen=True)
@@ -79,145 +194,53 @@ class Plan:
     seal_scale: float
     """in lattice steps"""
 
+    def minimised(self, pairs: PairWins, draw: Sequence[int]) -> Integers:
+        """The minimiser with noise w = g·draw inside, on the lattice; not yet sealed."""
+        return to_lattice(minimise(objective_of(pairs, self, draw), self.tolerance), self.step)
 
-@dataclass(frozen=True, eq=False)
-class PerturbedScores:
-    """Private scores and how they were made. Holds nothing about the votes beyond the scores."""
 
-    items: Items
-    privacy: Privacy
+def objective_of(pairs: PairWins, plan: Plan, draw: Sequence[int]) -> Objective:
+    """What is minimised: the votes, the ridge, and the noise w = g·draw."""
+    order = np.lexsort((pairs.j, pairs.i))
+    i, j = (index[order].astype(np.int32) for index in (pairs.i, pairs.j))
+    wins_i, wins_j = (
+        np.minimum(wins[order], LARGEST_TALLY) * float(pairs.step) for wins in (pairs.wins_i, pairs.wins_j)
+    )
+    return Objective(Pairs(len(draw), i, j, wins_i, wins_j), draw, plan.grid, plan.gamma, plan.link)
+
+
+@dataclass(frozen=True)
+class ScoresLaw:
+    """The noise on scores, as far as public values tell."""
+
     plan: Plan
-    values: NDArray[np.int64]
-    """the released vector, in lattice steps"""
-    rows_skipped: bool = False
-    """whether unusable rows were to be skipped; not whether there were any"""
-    ledger_entry: str | None = None
-    """the id of the ledger's entry that paid for it"""
-    per_item: float | None = None
+    items: int
+    per_item: float | None
     """comparisons per item, where the number of votes is public"""
 
-    def __post_init__(self) -> None:
-        read_only(self.values)
+    @property
+    def size(self) -> float:
+        return self.plan.lambda_
 
     @property
-    def scores(self) -> FloatArray:
-        """θ, centred."""
-        theta = self.values * float(self.plan.step)
-        return np.asarray(theta - theta.mean(), dtype=np.float64)
+    def spread(self) -> Spread:
+        return Spread(score_noise(self.plan, self.items, self.per_item), 0.0, 0.0, 3.0)
 
     @property
-    def noise_sd(self) -> float:
-        """The standard deviation of the noise on a score, as far as public values tell."""
-        return score_noise(self.plan, len(self.items), self.per_item)
+    def holds_for(self) -> str:
+        return "items never compared" if self.per_item is None else "items compared equally often"
 
+    def of_size(self, size: float) -> ScoresLaw:
+        raise AssertionError("the noise of the perturbed MLE depends on the votes, so it cannot be planned")
 
-def perturbed_mle(
-    tally: PairTally,
-    privacy: Privacy,
-    *,
-    gamma: float | None = None,
-    per_item: float | None = None,
-    calibration: str = "tight",
-    link: str | Link = LOGISTIC,
-    releases_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    rows_skipped: bool = False,
-) -> PerturbedScores:
-    """Scores of the items that keep the promise of `privacy`.
+    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
+        raise AssertionError("the noise of the perturbed MLE depends on the votes, so it cannot be planned")
 
-    `per_item`, the expected comparisons per item, is declared when γ is not and the number of votes is no public
-    fact. `releases_per_unit` is 2 when the votes are split by group and a unit may change its group.
-    """
-    privacy = _as_kept([tally], privacy)
-    gamma = _chosen_gamma(tally, privacy, gamma, per_item, calibration, link, releases_per_unit)
-    plan = make_plan(len(tally.items), privacy, gamma, calibration, link, releases_per_unit)
-    entry = None
-    if ledger is not None:
-        entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), "perturbed-mle"))
-    per_item = _public_per_item(tally, privacy, releases_per_unit)
-    return replace(_drawn(tally, privacy, plan, entry, rows_skipped), per_item=per_item)
-
-
-def perturbed_mle_of_groups(
-    tallies: Sequence[PairTally],
-    privacy: Privacy,
-    *,
-    gamma: float | None = None,
-    per_item: float | None = None,
-    calibration: str = "tight",
-    link: str | Link = LOGISTIC,
-    ledger: Ledger | None = None,
-    rows_skipped: bool = False,
-) -> list[PerturbedScores]:
-    """The same for one tally per group: they keep the promise together, and are paid for once, before any noise.
-
-    `per_item` are the comparisons per item expected in one group; no group's number of votes is public.
-    """
-    privacy = _as_kept(tallies, privacy)
-    gamma = _chosen_gamma(tallies[0], privacy, gamma, per_item, calibration, link, 2)
-    plan = make_plan(len(tallies[0].items), privacy, gamma, calibration, link, 2)
-    entry = None
-    if ledger is not None:
-        what = f"perturbed-mle, {len(tallies)} groups"
-        entry = ledger.debit(Charge(privacy, Cost.pure(privacy.epsilon), what))
-    return [_drawn(tally, privacy, plan, entry, rows_skipped) for tally in tallies]
-
-
-def _as_kept(tallies: Sequence[PairTally], privacy: Privacy) -> Privacy:
-    """The promise that this mechanism keeps: δ = 0, nothing clipped; and the votes must have been bounded for it."""
-    kept = privacy.changed(delta=0.0, clip=None)
-    if any(tally.bounded != Bounded.by(kept, None) for tally in tallies):
-        raise AssertionError("these votes were not bounded in the way this promise needs")
-    return kept
-
-
-def _drawn(
-    tally: PairTally, privacy: Privacy, plan: Plan, ledger_entry: str | None, rows_skipped: bool
-) -> PerturbedScores:
-    """Draw, minimise and seal, once it is paid for."""
-    draw = noise.truncated_laplace(len(tally.items), plan.lambda_ / plan.grid)
-    theta = minimise(objective_of(tally, plan, draw), plan.tolerance)
-    values = noise.add_laplace(to_lattice(theta, plan.step), plan.seal_scale)
-    return PerturbedScores(tally.items, privacy, plan, values, rows_skipped, ledger_entry)
-
-
-def objective_of(tally: PairTally, plan: Plan, draw: Sequence[int]) -> Objective:
-    """What is minimised: the votes, the ridge, and the noise w = g·draw."""
-    return Objective.of(tally, draw, grid=plan.grid, gamma=plan.gamma, link=plan.link)
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "scores", "scale": self.plan.lambda_}
 
 
 # ---- public part: constants ------------------------------------------------------------------------------------
-
-
-def _chosen_gamma(
-    tally: PairTally,
-    privacy: Privacy,
-    gamma: float | None,
-    per_item: float | None,
-    calibration: str,
-    link: str | Link,
-    releases_per_unit: int,
-) -> float:
-    """γ as given, or from the comparisons per item as declared, or from the number of votes where it is public."""
-    if gamma is not None:
-        return gamma
-    if per_item is None:
-        per_item = _public_per_item(tally, privacy, releases_per_unit)
-    if per_item is None:
-        raise PrivacyError(
-            f"the number of votes is not public for {option('unit', privacy.unit)} with "
-            f"{option('neighbours', privacy.neighbours)}{' in one group' * (releases_per_unit - 1)}, so no default "
-            f"gamma can be computed from it; declare {option('gamma')}, or {option('comparisons_per_item')} as it was "
-            "expected before the votes came in (2 × votes / items)"
-        )
-    epsilon, _ = split_budget(privacy.epsilon, releases_per_unit)
-    chosen = parse(Calibration, "calibration", calibration)
-    return default_gamma(privacy, epsilon, chosen, usable(link), len(tally.items), per_item)
-
-
-def _public_per_item(tally: PairTally, privacy: Privacy, releases_per_unit: int) -> float | None:
-    """Comparisons per item, where all neighbours have the same number of votes; in one group none ever have."""
-    return 2 * tally.rows / len(tally.items) if privacy.votes_are_public and releases_per_unit == 1 else None
 
 
 def make_plan(
@@ -240,7 +263,7 @@ def make_plan(
     tolerance, grid = 7 / 8 * reach, _power_of_two_below(reach / (8 * math.sqrt(n)))
     beta = distance_bound(n, gamma, tolerance, grid)
     sensitivity = seal_sensitivity(n, beta, Fraction(step))
-    scale = noise.laplace_scale(sensitivity, epsilon_seal)
+    scale = laplace_scale(sensitivity, epsilon_seal)
     plan = Plan(
         chosen, used, gamma, lambda_, epsilon_main, epsilon_seal, tolerance, grid, Fraction(step), beta, sensitivity,
         scale,
@@ -316,20 +339,20 @@ def _check(plan: Plan, privacy: Privacy, releases_per_unit: int) -> None:
     """Recompute what each part costs, by the loss of the calibration and by OpenDP's own privacy map."""
     given = option("epsilon", privacy.epsilon)
     main = privacy_loss(plan.lambda_, plan.gamma, privacy, plan.link)
-    seal = noise.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
+    seal = laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     if not (main <= plan.epsilon_main and seal <= plan.epsilon_seal):
         raise PrivacyError(f"{given} would not be kept; nothing was released")
     if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(
         as_written(privacy.epsilon)
     ):
         raise PrivacyError(f"the parts of {given} exceed it; nothing was released")
-    if not plan.lambda_ / plan.grid <= noise.LARGEST_SCALE:
+    if not plan.lambda_ / plan.grid <= LARGEST_SCALE:
         raise PrivacyError(f"{given} is too small for noise of any use; choose a larger {option('epsilon')}")
     if not plan.lambda_ / plan.grid > 0:
         raise PrivacyError(f"{given} is too large for noise of any use; choose a smaller {option('epsilon')}")
 
 
-def to_lattice(theta: Iterable[float | Decimal], step: Fraction) -> NDArray[np.int64]:
+def to_lattice(theta: Iterable[float | Decimal], step: Fraction) -> Integers:
     """Each entry rounded to the nearest whole multiple of the step, exactly; saturating far beyond any real score."""
     return np.array([_nearest_step(Decimal(x), step) for x in theta], dtype=np.int64)
 
@@ -341,3 +364,6 @@ def _nearest_step(x: Decimal, step: Fraction) -> int:
     if x.adjusted() > FAR:
         return LARGEST_VALUE if x > 0 else -LARGEST_VALUE
     return max(-LARGEST_VALUE, min(LARGEST_VALUE, round(Fraction(x) / step)))
+
+
+PERTURBED_MLE = PerturbedMLE()

@@ -1,0 +1,131 @@
+"""Gaussian noise on the tally of clipped contributions, calibrated in the L2 norm; it needs δ > 0.
+
+docs/proofs/gaussian.md proves the promise. Loss is accounted in zCDP and stated as the (ε, δ) that this converts to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import PrivacyError, option
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Mechanism
+from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
+from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
+from quietrank.promise.privacy import Unit
+from quietrank.promise.promise import Clip, Promise
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES
+from quietrank.statistics.statistic import Spread, Statistic
+from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from quietrank.arrays import Floats
+
+TYPICAL_RATE_VARIANCE = 0.018
+"""The variance of win rates among items of typical spread (scores with a standard deviation of 0.6)."""
+
+
+class Gaussian(Mechanism):
+    name = "gaussian"
+    about = "on the tally, calibrated in the L2 norm; needs delta above 0"
+    statistics = (WINS, NET_WINS, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
+    automatic = True
+
+    def require(self, promise: Promise, statistic: Statistic) -> None:
+        if promise.privacy.delta == 0:
+            raise PrivacyError(
+                f"the Gaussian mechanism needs {option('delta')} above 0; add {option('delta', '1e-6')}, or use "
+                f"{option('mechanism', 'laplace')}"
+            )
+        statistic.require_secret(promise)
+        if not statistic.squares:
+            raise PrivacyError(f"{statistic} is for other noise; with Gaussian noise release net-wins-and-exposures")
+
+    def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
+        """People are clipped to C; votes that stand alone have the norm they have."""
+        if promise.privacy.unit is Unit.COMPARISON:
+            return promise, None
+        norm = promise.privacy.clip or default_clip(promise, statistic)
+        return promise.changed(clip=norm), Clip(Fraction(norm), statistic.norm(promise))
+
+    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
+        self.require(promise, statistic)
+        kept, clip = self.keeps(promise, statistic)
+        share = statistic.share(kept)
+        step = kept.half_vote * share
+        squared = l2_reach(kept, statistic, clip) / step**2
+        scale = gaussian_scale(squared, rho_for(as_written(kept.privacy.epsilon), as_written(kept.privacy.delta)))
+        rho, sigma = gaussian_rho(scale, squared), scale * float(step)
+        figures: dict[str, Figure] = {
+            "sensitivity": sqrt(squared) * float(step), "norm": "L2", "scale": sigma, "rho": rho
+        }  # fmt: skip
+        return Calibrated(
+            self, kept, statistic, GaussianNoise(scale), step,
+            GaussianLaw(statistic, len(kept.items), sigma, float(share)),
+            Cost(kept.privacy.epsilon, kept.privacy.delta, rho), tuple(figures.items()), share, clip,
+        )  # fmt: skip
+
+    def loss(self, calibrated: Calibrated) -> Cost:
+        if not isinstance(calibrated.noise, GaussianNoise):
+            raise AssertionError(f"{type(calibrated.noise).__name__} is no Gaussian noise")
+        squared = l2_reach(calibrated.promise, calibrated.statistic, calibrated.clip) / calibrated.step**2
+        rho, epsilon = gaussian_rho(calibrated.noise.scale, squared), calibrated.privacy.epsilon
+        return Cost(epsilon, delta_of(rho, as_written(epsilon)), rho)
+
+
+def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fraction:
+    """The square of the L2 sensitivity, in votes²: squares of independent noise add up over tallies."""
+    square = statistic.one_vote(promise) if clip is None else clip.norm**2
+    return promise.reach(statistic.l2) * square
+
+
+def default_clip(promise: Promise, statistic: Statistic) -> float:
+    """C from public values: the norm of a typical person's contribution, to two digits.
+
+    A person who casts L votes on random pairs of n items of typical spread has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the
+    variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² and ‖losses‖² are (‖d‖² + 4‖s‖²)/4 each.
+    """
+    L, n = promise.privacy.limit, len(promise.items)
+    net_wins = L / 2 + L * (L - 1) * 4 / n * TYPICAL_RATE_VARIANCE
+    met = 2 * L * (1 - 2 / n) + 4 * L**2 / n
+    counted = (met + 4 * net_wins) / 4
+    typical = {"net_wins": net_wins, "exposure": met, "wins": counted, "losses": counted}
+    square = sum(float(weight) * typical[name] for name, weight in statistic.norm(promise))
+    return float(f"{sqrt(square):.2g}")
+
+
+@dataclass(frozen=True)
+class GaussianLaw:
+    """Gaussian noise on every entry."""
+
+    statistic: Statistic
+    items: int
+    sigma: float
+    share: float = 1.0
+
+    @property
+    def size(self) -> float:
+        return self.sigma
+
+    def of_size(self, size: float) -> GaussianLaw:
+        return replace(self, sigma=size)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "gaussian", "sigma": self.sigma}
+
+    @property
+    def spread(self) -> Spread:
+        return self.statistic.spread(self.sigma**2, 0.0, 0.0, self.share)
+
+    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
+        """`draws` rows of noise."""
+        noise = rng.normal(0, self.sigma, (draws, self.statistic.per_item * self.items))
+        noise[:, self.items :] /= self.share
+        return noise
+
+
+GAUSSIAN = Gaussian()

@@ -1,0 +1,183 @@
+"""What a mechanism is: when it applies, how it is calibrated, what it loses, and the public law of its noise.
+
+A mechanism is one object in one file; `registry.py` lists those of the library, and `register` adds others
+(examples/own_mechanism.py). All of it is computed from public values: the promise, the list of items and askable pairs,
+and, where all neighbours share it, the number of votes. Nothing here draws noise of a release: `crossing.py` does.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from quietrank.errors import PrivacyError
+from quietrank.promise.accounting import Cost
+from quietrank.promise.privacy import Privacy
+from quietrank.promise.promise import Clip, Promise
+from quietrank.statistics.statistic import Spread, Statistic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from quietrank.arrays import Floats, Integers
+
+Figure = float | str
+"""what a release says about its noise: a number or a word"""
+
+
+class Noise(Protocol):
+    """Calibrated noise: exact values in lattice steps in, the same with fresh noise out."""
+
+    def add_to(self, values: Any) -> Integers: ...
+
+
+class Law(Protocol):
+    """How the noise on the released values is distributed; public, in votes.
+
+    It serves planning, intervals and estimators, which need to know how far off a noisy value may be.
+    """
+
+    @property
+    def spread(self) -> Spread:
+        """Standard deviations of the noise."""
+        ...
+
+    @property
+    def size(self) -> float:
+        """What the noise is proportional to."""
+        ...
+
+    def of_size(self, size: float) -> Law:
+        """The same law at another size."""
+        ...
+
+    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
+        """`draws` rows of pseudo-random noise, in votes; never used for a release."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved tally says about it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Noise that keeps a promise, and all that is public about it."""
+
+    mechanism: Mechanism
+    promise: Promise
+    """the promise that is kept: δ = 0 for pure mechanisms, the clipping bound filled in"""
+    statistic: Statistic
+    noise: Noise
+    step: Fraction
+    """the lattice of the released values, in votes"""
+    law: Law
+    cost: Cost
+    figures: tuple[tuple[str, Figure], ...]
+    share: Fraction = Fraction(1)
+    """α or β, where the statistic is (s, αT) or (s, βd)"""
+    clip: Clip | None = None
+
+    @property
+    def privacy(self) -> Privacy:
+        return self.promise.privacy
+
+    @property
+    def noise_sd(self) -> float:
+        """The standard deviation of the noise on what items are ranked by, in votes."""
+        return self.statistic.ranked_by(self.law.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPairs:
+    """Under a public design: the pairs that met, i < j, and the weight of their votes."""
+
+    i: Integers
+    j: Integers
+    counts: Floats
+
+    def __post_init__(self) -> None:
+        read_only(self.i, self.j, self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Noised:
+    """All that leaves the confidential side, for one tally."""
+
+    values: Integers
+    """the noisy statistic, in lattice steps"""
+    public_exposure: Floats | None
+    """under a public design, how much weight each item's comparisons have"""
+    public_total: float | None
+    """the number of votes, where it is the same for all neighbours"""
+    public_pairs: PublicPairs | None
+    """under a public design, who met whom, if the votes were counted by pair"""
+    ledger_entry: str | None
+    """the id of the ledger's entry that paid for it"""
+
+    def __post_init__(self) -> None:
+        read_only(self.values, self.public_exposure)
+
+
+def read_only(*arrays: NDArray[Any] | None) -> None:
+    """What was released stays as it was: writing into these arrays is an error from now on."""
+    for array in arrays:
+        if array is not None:
+            array.flags.writeable = False
+
+
+class Mechanism(ABC):
+    """Noise of one kind; all objects of a kind are equal, unless they are data classes with options."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """a few words for whoever chooses"""
+    statistics: ClassVar[tuple[Statistic, ...]]
+    """what it can release; of two that serve, the first is taken"""
+    uses_votes: ClassVar[bool] = False
+    """whether its calibration makes use of the number of votes, where that is public"""
+    automatic: ClassVar[bool] = False
+    """whether `auto` may take it where it applies"""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def require(self, promise: Promise, statistic: Statistic) -> None:  # noqa: B027
+        """Raise the reason why it cannot release this statistic under this promise, if there is one."""
+
+    def refusal(self, promise: Promise, statistic: Statistic) -> PrivacyError | None:
+        """The reason why it cannot release this statistic under this promise; None if it can."""
+        try:
+            self.require(promise, statistic)
+        except PrivacyError as reason:
+            return reason
+        return None
+
+    def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
+        """The promise it keeps, and the clip, if any, that contributions must be bounded by."""
+        return promise.pure, None
+
+    @abstractmethod
+    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
+        """The noise that keeps the promise; `votes`, how many there are, only where all neighbours have as many."""
+
+    @abstractmethod
+    def loss(self, calibrated: Calibrated) -> Cost:
+        """What this noise loses, from the sensitivity anew; recomputed before every draw."""
+
+    def charged_as(self, statistic: Statistic) -> str:
+        """A few words for whoever reads the ledger."""
+        return f"{self.name} noise on {statistic}"
+
+    def total_is_free(self, promise: Promise) -> bool:
+        """Whether it charges nothing for the total beside net wins."""
+        return False

@@ -1,0 +1,34 @@
+"""The mechanisms there are, by name: what `choose`, the command line, the planner, the audit and saved tallies read."""
+
+from __future__ import annotations
+
+from quietrank.errors import PrivacyError, option
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
+from quietrank.mechanisms.zonotope import ZONOTOPE
+
+AUTO = "auto"
+
+MECHANISMS: dict[str, Mechanism] = {
+    mechanism.name: mechanism for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE)
+}
+
+
+def register(mechanism: Mechanism) -> Mechanism:
+    """Add a mechanism of one's own, under its name; from then on `rank`, `plan` and `audit` know it."""
+    if mechanism.name == AUTO or (mechanism.name in MECHANISMS and MECHANISMS[mechanism.name] != mechanism):
+        raise PrivacyError(f"there is a mechanism {mechanism.name} already; give yours another name")
+    MECHANISMS[mechanism.name] = mechanism
+    return mechanism
+
+
+def named(given: object) -> Mechanism | None:
+    """The mechanism of this name, or the one that was given; None for `auto`."""
+    if isinstance(given, Mechanism):
+        return given
+    if isinstance(given, str) and (given == AUTO or given in MECHANISMS):
+        return MECHANISMS.get(given)
+    known = ", ".join([AUTO, *MECHANISMS])
+    raise PrivacyError(f"{option('mechanism')} must be one of {known}; got {option('mechanism', repr(given))}")

@@ -1,0 +1,158 @@
+"""A `Privacy`, the items and the groups in, a `Promise` out: who may change what, and by how much.
+
+Votes are split by group or not; either way a unit can change tallies in a few ways only, the `moves`. Whatever noise is
+calibrated for is the largest reach over all moves, so nothing else has to know of groups (docs/proofs/groups.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from quietrank.promise.graph import largest_cut
+from quietrank.promise.items import Items
+from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
+
+PERSON_GRID = 2**20
+"""One full vote of a person weighs this many units; smaller weights are whole multiples of 2^-20."""
+
+FINE = Fraction(1, 2 * PERSON_GRID)
+"""The lattice of noise that is a rounded real number, in votes: fine whatever the unit."""
+
+
+Squares = tuple[tuple[str, Fraction], ...]
+"""a sum of squares, weighted, of what a unit adds to the `wins`, `losses`, `net_wins` or `exposure` of items"""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One way in which neighbours can differ: the contribution of a unit to so many tallies changes like this."""
+
+    change: Neighbours
+    tallies: int = 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one unit can contribute, in votes.
+
+    ‖x‖₁ of net wins x and ‖w‖₁ of wins w are at most the weight, so at most L. With one answer per pair x lies in
+    ½Z(G), whose largest L1 norm is the largest cut of G; and a pair moves the wins by at most 1, or by 2 where the
+    signs of the movements of its two items differ: |G| + maxcut(G) in all.
+    """
+
+    weight: int
+    """L"""
+    net_wins: int
+    """m, the largest ‖x‖₁"""
+    wins_apart: int
+    """k, the largest ‖w − w'‖₁"""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is promised for these items and groups; with one answer per pair nobody weighs more than all pairs."""
+
+    privacy: Privacy
+    """with L filled in"""
+    items: Items
+    groups: tuple[str, ...] | None = None
+    """the public list of groups, if the votes are split by group"""
+
+    def __post_init__(self) -> None:
+        if self.privacy.one_per_pair:
+            pairs = self.items.askable
+            limit = min(self.privacy.max_per_person or pairs, pairs)
+            object.__setattr__(self, "privacy", self.privacy.changed(max_per_person=limit))
+
+    def changed(self, **values: object) -> Promise:
+        """The same but for these values of its `privacy`."""
+        return replace(self, privacy=self.privacy.changed(**values))
+
+    @cached_property
+    def pure(self) -> Promise:
+        """The part of it that mechanisms without δ keep."""
+        return self.changed(delta=0.0, clip=None)
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """What can change between neighbours: a unit in its tally, or a unit that leaves one group for another."""
+        change = self.privacy.counted_as
+        if self.groups is None or change is not Neighbours.REPLACE:
+            return (Move(change),)
+        return Move(change), Move(Neighbours.ADD_REMOVE, tallies=2)
+
+    def reach(self, measure: Callable[[Neighbours], Fraction | int]) -> Fraction:
+        """The most by which neighbours differ, in a measure of one changed tally that adds up over tallies."""
+        return max(Fraction(move.tallies * measure(move.change)) for move in self.moves)
+
+    @cached_property
+    def limits(self) -> Limits:
+        L = self.privacy.limit
+        if not self.privacy.one_per_pair:
+            return Limits(L, L, 2 * L)
+        n = len(self.items)
+        cut = n * n // 4 if self.items.pairs is None else largest_cut(self.items.graph)
+        return Limits(L, min(L, cut), min(2 * L, self.items.askable + cut))
+
+    @property
+    def half_vote(self) -> Fraction:
+        """The lattice of wins, losses and net wins, in votes."""
+        return Bounded.by(self.privacy, None).half_vote
+
+    @property
+    def total_is_free(self) -> bool:
+        """Whether (s, T) moves no further than s alone, in the L1 norm."""
+        return self.privacy.neighbours is Neighbours.REPLACE and not self.privacy.one_per_pair and self.groups is None
+
+    @property
+    def votes_are_public(self) -> bool:
+        """Whether the number of votes in a tally is the same for all neighbours; of one group it seldom is."""
+        return self.privacy.votes_are_public and (self.groups is None or self.privacy.design is Design.PUBLIC)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A person's contribution is scaled down until its Euclidean norm is at most C, in votes."""
+
+    norm: Fraction
+    """C"""
+    squares: Squares
+    """what the square of the norm is"""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """How votes are counted, so that no unit contributes more than promised; noise is calibrated for exactly this."""
+
+    unit: Unit
+    max_per_person: int | None = None
+    """L, if it bounds"""
+    one_per_pair: bool = False
+    clip: Clip | None = None
+    """takes the place of L"""
+    answers_only: bool = False
+    """only answers differ between neighbours, so no row may be dropped for its answer"""
+
+    @classmethod
+    def by(cls, privacy: Privacy, clip: Clip | None) -> Bounded:
+        """The way that this promise asks for."""
+        answers_only = privacy.neighbours is Neighbours.OUTCOME
+        limit = None if clip else privacy.max_per_person
+        return cls(privacy.unit, limit, privacy.one_per_pair, clip, answers_only)
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether what counts depends on whose a vote is, so that every vote must name its person."""
+        return self.unit is Unit.PERSON or self.max_per_person is not None
+
+    @property
+    def half_vote(self) -> Fraction:
+        """The lattice of wins, losses and net wins, in votes: half of the smallest weight."""
+        return Fraction(1, 2 if self.unit is Unit.COMPARISON else 2 * PERSON_GRID)
+
+
+EVERY_VOTE = Bounded(Unit.COMPARISON)
+"""Each vote counts once, whoever cast it."""

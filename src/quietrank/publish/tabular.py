@@ -1,0 +1,141 @@
+"""Results in, plain values, JSON, CSV and data frames out, and plain values back: the helpers of all result classes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.mechanisms.mechanism import Figure
+from quietrank.promise.arguments import file_path
+from quietrank.promise.privacy import Privacy
+from quietrank.publish.files import RELEASE, Kind, write_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Tabular:
+    """A result that has rows, and can be written down."""
+
+    kind: ClassVar[Kind] = RELEASE
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """The table, a row at a time."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, in the published format."""
+
+    def table(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.rows())
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """All of it as JSON text; also written to `path`, whole or not at all."""
+        return written(json_text(self.to_dict()), path, self.kind)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The table as CSV text; also written to `path`, whole or not at all."""
+        return written(csv_text(self.rows()), path, self.kind)
+
+
+@dataclass(frozen=True)
+class NoiseRecord:
+    """How the noise was made: a name, and public figures such as sensitivity and scale."""
+
+    name: str
+    figures: tuple[tuple[str, Figure], ...]
+    alternatives: tuple[tuple[str, float], ...] = ()
+    """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
+
+    def to_dict(self) -> dict[str, Any]:
+        chosen = {"alternatives": dict(self.alternatives)} if self.alternatives else {}
+        return {"name": self.name, **dict(self.figures), **chosen}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> NoiseRecord:
+        figures = {name: value for name, value in values.items() if name not in ("name", "alternatives")}
+        alternatives = {name: float(sd) for name, sd in values.get("alternatives", {}).items()}
+        if not all(isinstance(value, str) or figure(value) is not None for value in figures.values()):
+            raise ValueError("the mechanism has a figure that is neither a number nor a word")
+        return cls(text(values["name"]), tuple(figures.items()), tuple(alternatives.items()))
+
+
+DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, QuietrankError)
+"""what reading plain values raises when they are not what they should be"""
+
+
+def damage(error: Exception) -> str:
+    """What is wrong with a file, without Python's words for it."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    if isinstance(error, LookupError | TypeError | AttributeError):
+        return "a value is of the wrong type"
+    return str(error)
+
+
+def a_list(value: Any) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("a list is expected")
+    return list(value)
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("text is expected")
+    return str(value)
+
+
+def figure(value: Any) -> float | None:
+    """A finite number, or nothing."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value)):
+        raise ValueError("a finite number is expected")
+    return value
+
+
+def promise(privacy: Privacy) -> dict[str, Any]:
+    """The promise as plain values, with the sentence that says it."""
+    values = asdict(privacy) | {"statement": privacy.statement}
+    return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
+
+
+def json_text(values: Mapping[str, Any]) -> str:
+    """Plain values as JSON text for people and programs."""
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_json(path: str | Path) -> Any:
+    """The plain values in a JSON file."""
+    try:
+        return json.loads(file_path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
+    except (ValueError, RecursionError):
+        raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
+
+
+def csv_text(rows: list[dict[str, Any]]) -> str:
+    """Rows with the same keys as CSV text."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def written(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
+    """The text, also in the file if there is a path; a file of another kind is not replaced."""
+    if path is not None:
+        write_text(file_path(path), text, kind)
+    return text

@@ -1,0 +1,109 @@
+"""Net wins s_i = (wins_i − losses_i)/2: alone, with the total of all votes beside them, or with exposures.
+
+One vote of weight w on (i, j) adds w(y − ½)(e_i − e_j) to s: an L1 norm of at most w, and of at most m for a unit.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import Any, ClassVar
+
+from quietrank.promise.privacy import Neighbours
+from quietrank.promise.promise import Limits, Promise, Squares
+from quietrank.statistics.statistic import Reading, Spread, Statistic, Sums
+
+TOTAL_SHARE = Fraction(1, 16)
+"""α: where the total T is not free it is released as αT next to the net wins.
+
+At 1/16 the net wins get 6 % more noise than alone, and T, a sum over all items, still has little."""
+
+EXPOSURE_SHARE = Fraction(1, 8)
+"""β: clipped net wins s and exposures d are released as (s, βd).
+
+The noise on exposures is 8 times that on net wins, which matters little after shrinkage (estimate/methods.py), and
+that on net wins is only a few per cent more than without exposures."""
+
+
+class NetWins(Statistic):
+    """s"""
+
+    name = "net-wins"
+    squares: ClassVar[Squares] = (("net_wins", Fraction(1)),)
+
+    def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
+        """‖x‖₁ ≤ m; ‖x − x'‖₁ ≤ m + m; Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m where only answers change."""
+        return limits.net_wins if change is Neighbours.ADD_REMOVE else 2 * limits.net_wins
+
+    def gauge(self, change: Neighbours) -> Fraction | None:
+        """K = Z(G): a person adds a vector of ½Z(G); two people differ by at most K."""
+        return Fraction(1, 2) if change is Neighbours.ADD_REMOVE else Fraction(1)
+
+    def parts(self, sums: Sums) -> tuple[Any, ...]:
+        return (sums.net_wins,)
+
+    def read(self, values: Any, share: float) -> Reading:
+        return Reading(net_wins=values * 1.0)
+
+
+class NetWinsAndTotal(NetWins):
+    """(s, αT), with T the total weight of all votes; α = 1 where that is free"""
+
+    name = "net-wins-and-total"
+    extra = 1
+    secret = False
+    squares: ClassVar[Squares] = ()
+
+    def share(self, promise: Promise) -> Fraction:
+        return Fraction(1) if promise.total_is_free else TOTAL_SHARE
+
+    def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
+        """‖x‖₁ + αw ≤ m + αL. Replaced, min(w, m) + min(w', m) + α|w − w'| is largest at w = L and w' = m, for
+        m = L and α = 1 it is 2L."""
+        L, m = limits.weight, limits.net_wins
+        return m + share * L if change is Neighbours.ADD_REMOVE else 2 * m + share * (L - m)
+
+    # The body K is Z(G) × [−2W, 2W], W the most weight of a person, who adds a vector of ½Z(G) × [0, W]: half of K.
+
+    def parts(self, sums: Sums) -> tuple[Any, ...]:
+        return sums.net_wins, sums.total
+
+    def read(self, values: Any, share: float) -> Reading:
+        return Reading(net_wins=values[..., :-1] * 1.0, total=values[..., -1] / share)
+
+
+class NetWinsAndExposures(NetWins):
+    """(s, βd), d the weight of the comparisons that an item was in; for Gaussian noise"""
+
+    name = "net-wins-and-exposures"
+    per_item = 2
+    secret = False
+    squares: ClassVar[Squares] = (("net_wins", Fraction(1)), ("exposure", EXPOSURE_SHARE**2))
+
+    def share(self, promise: Promise) -> Fraction:
+        return EXPOSURE_SHARE
+
+    def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
+        return None
+
+    def l2(self, change: Neighbours) -> Fraction:
+        """|s_i| ≤ d_i/2, so −⟨x, x'⟩ ≤ (1 − 4β²)·Σ|s_i||s'_i| ≤ (1 − 4β²)/(1 + 4β²)·C²."""
+        return Fraction(1) if change is Neighbours.ADD_REMOVE else 4 / (1 + 4 * EXPOSURE_SHARE**2)
+
+    def gauge(self, change: Neighbours) -> Fraction | None:
+        return None
+
+    def parts(self, sums: Sums) -> tuple[Any, ...]:
+        return sums.net_wins, sums.exposure
+
+    def read(self, values: Any, share: float) -> Reading:
+        n = values.shape[-1] // 2
+        return Reading(net_wins=values[..., :n] * 1.0, exposure=values[..., n:] / share)
+
+    def spread(self, variance: float, covariance: float, kurtosis: float, share: float) -> Spread:
+        return Spread(sqrt(variance), sqrt(variance), sqrt(variance) / share, kurtosis)
+
+
+NET_WINS = NetWins()
+NET_WINS_AND_TOTAL = NetWinsAndTotal()
+NET_WINS_AND_EXPOSURES = NetWinsAndExposures()

@@ -1,0 +1,36 @@
+"""Bradley–Terry scores: what the perturbed MLE releases; no count can be read from it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from quietrank.promise.privacy import Neighbours
+from quietrank.promise.promise import Limits
+from quietrank.statistics.statistic import Reading, Spread, Statistic, Sums
+
+
+class Scores(Statistic):
+    """The minimiser θ of a likelihood, which is computed after the noise has gone in: there is no exact vector."""
+
+    name = "scores"
+    by_pair = True
+
+    def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
+        return None
+
+    def parts(self, sums: Sums) -> tuple[Any, ...]:
+        raise AssertionError("scores are not sums of votes")
+
+    def vector(self, sums: Any, finer: int, share: Fraction) -> Any:
+        """The exact counts of all pairs, from which noise inside the likelihood makes scores."""
+        return sums
+
+    def read(self, values: Any, share: float) -> Reading:
+        return Reading(scores=values * 1.0)
+
+    def ranked_by(self, spread: Spread) -> float:
+        return spread.value
+
+
+SCORES = Scores()

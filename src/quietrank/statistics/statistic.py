@@ -1,0 +1,171 @@
+"""What a statistic is: its vector, how far one unit can move it in each measure of noise, and how it is read back.
+
+Reaches are given per `change` of one unit's contribution; `Promise.reach` takes the largest over all moves. Each is
+proven in docs/proofs: noisy-tally.md (L1), gaussian.md (L2) and zonotope.md (the gauge).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from quietrank.errors import PrivacyError, option
+from quietrank.promise.privacy import Neighbours
+from quietrank.promise.promise import Clip, Limits, Promise, Squares
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
+
+BY_DESIGN = (("exposure", Fraction(1, 4)),)
+"""Under a public design a clipping factor must not depend on the answers: ½‖d‖₂ bounds the norm of net wins whatever
+the answers are."""
+
+ONE_VOTE = {"wins": Fraction(1), "losses": Fraction(1), "net_wins": Fraction(1, 2), "exposure": Fraction(2)}
+"""The square of the norm of what one vote adds to each."""
+
+
+class Sums(Protocol):
+    """Exact counts of each item."""
+
+    @property
+    def wins(self) -> Any: ...
+    @property
+    def losses(self) -> Any: ...
+    @property
+    def net_wins(self) -> Any: ...
+    @property
+    def exposure(self) -> Any: ...
+    @property
+    def total(self) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What noisy values say, in lattice steps; None where they do not say it."""
+
+    wins: Floats | None = None
+    net_wins: Floats | None = None
+    exposure: Floats | None = None
+    total: Floats | None = None
+    scores: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations of the noise, and the excess kurtosis of that on net wins."""
+
+    value: float
+    """of each released value, the total aside"""
+    net_wins: float
+    exposure: float
+    """of wins + losses, where both are released; else 0"""
+    kurtosis: float
+
+
+class Statistic(ABC):
+    """A vector computed from the votes, to be published with noise; all of one kind are equal."""
+
+    name: ClassVar[str]
+    per_item: ClassVar[int] = 1
+    """how many entries it has for each item"""
+    extra: ClassVar[int] = 0
+    """how many more it has"""
+    by_pair: ClassVar[bool] = False
+    """whether it is made from the counts of pairs"""
+    secret: ClassVar[bool] = True
+    """whether all of it is worth protecting under a public design, where exposures and totals are known"""
+    sums_to_zero: ClassVar[bool] = True
+    """whether the entries of items do, losses taken with a minus sign"""
+    mirrored: ClassVar[bool] = False
+    """whether the second half are losses: noise on (wins, −losses) changes its sign there"""
+    squares: ClassVar[Squares] = ()
+    """the square of the Euclidean norm of a contribution, as in `Clip.squares`; empty: not for Gaussian noise"""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def size(self, items: int) -> int:
+        """How many entries it has in all."""
+        return self.per_item * items + self.extra
+
+    def share(self, promise: Promise) -> Fraction:
+        """What the entries beside the first n are multiplied with: α or β."""
+        return Fraction(1)
+
+    # ---- how far one unit can move it ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
+        """The largest L1 distance, in votes; None: not for noise that is calibrated in this norm."""
+
+    def l2(self, change: Neighbours) -> Fraction:
+        """The largest squared L2 distance of contributions of norm C, in units of C²: ‖x‖² or ‖x − x'‖² ≤ (2C)²."""
+        return Fraction(1 if change is Neighbours.ADD_REMOVE else 4)
+
+    def gauge(self, change: Neighbours) -> Fraction | None:
+        """How many times the body K of the zonotope mechanism contains the difference; None: it has no such body."""
+        return None
+
+    def require_secret(self, promise: Promise) -> None:
+        """Under a public design exposures and totals are known: there is no sensitivity for buying them."""
+        if promise.privacy.neighbours is Neighbours.OUTCOME and not self.secret:
+            raise PrivacyError(
+                f"{self} is public in part under {option('neighbours', promise.privacy.neighbours)}; release net-wins"
+            )
+
+    def norm(self, promise: Promise) -> Squares:
+        """The squares that a clip bounds under this promise."""
+        by_design = promise.privacy.neighbours is Neighbours.OUTCOME
+        return BY_DESIGN if by_design else self.squares
+
+    def clip(self, promise: Promise, norm: float) -> Clip:
+        """A clip to this norm."""
+        return Clip(Fraction(norm), self.norm(promise))
+
+    def one_vote(self, promise: Promise) -> Fraction:
+        """The square of the norm of what one vote adds."""
+        return sum((weight * ONE_VOTE[name] for name, weight in self.norm(promise)), Fraction(0))
+
+    # ---- its vector, and back --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def parts(self, sums: Sums) -> tuple[Any, ...]:
+        """The vector in its parts, in the units of the sums."""
+
+    def vector(self, sums: Any, finer: int, share: Fraction) -> Any:
+        """The exact vector on a lattice with so many steps in one of the sums; the share leaves whole steps."""
+        first, *beside = self.parts(sums)
+        return np.concatenate([first * finer, *(np.atleast_1d(part) * int(finer * share) for part in beside)])
+
+    @abstractmethod
+    def read(self, values: Any, share: float) -> Reading:
+        """What values of this statistic say; linear, so that it reads noise as well. Items are the last axis."""
+
+    def unsigned(self, signed: Floats) -> Floats:
+        """(wins, −losses) to (wins, losses); other statistics as they are."""
+        if not self.mirrored:
+            return signed
+        n = signed.shape[-1] // 2
+        return np.concatenate([signed[..., :n], -signed[..., n:]], axis=-1)
+
+    def spread(self, variance: float, covariance: float, kurtosis: float, share: float) -> Spread:
+        """From the variance of an entry and its covariance with the others; losses count with a minus sign."""
+        return Spread(sqrt(variance), sqrt(variance), 0.0, kurtosis)
+
+    def ranked_by(self, spread: Spread) -> float:
+        """The standard deviation of the noise on what items are ranked by."""
+        return spread.net_wins
