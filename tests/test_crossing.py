@@ -12,20 +12,22 @@ from quietrank.arrays import Integers
 from quietrank.crossing import exact_values
 from quietrank.errors import PrivacyError
 from quietrank.estimate.noisy import NoisyTally
+from quietrank.mechanisms import laplace
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.accounting import Charge
 from quietrank.promise.items import with_pairs
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Bounded
-from quietrank.statistics.method import Method, statistic_for
+from quietrank.statistics.method import Method
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from tests.helpers import PRIVACIES, add_laplace_noise, make_tally, privacy_id, silence
-from tests.steps import add_noise, calibrate, half_vote
+from tests.steps import add_noise, calibrate, half_vote, statistic_for
 
 ITEMS, DRAWS = 60, 70
 ADDITIVE = (LAPLACE, ZONOTOPE, GAUSSIAN)
@@ -77,8 +79,8 @@ def _has_scale(deviations: np.ndarray[tuple[int], np.dtype[np.float64]], scale: 
 def test_the_released_noise_has_the_derived_scale(which: str, statistic: Statistic) -> None:
     """For every unit × neighbours × design the noise is Laplace(Δ/ε); scales 25 % off either way are rejected."""
     privacy = BY_ID[which]
-    scale = EXPECTED[privacy.neighbours, statistic] * privacy.limit / privacy.epsilon
-    step = float(half_vote(privacy) * (1 if EXPECTED[privacy.neighbours, statistic] != 17 / 16 else 1 / 16))
+    scale = EXPECTED[privacy.neighbours, statistic.name] * privacy.limit / privacy.epsilon
+    step = float(half_vote(privacy) * (1 if EXPECTED[privacy.neighbours, statistic.name] != 17 / 16 else 1 / 16))
     deviations = _deviations(privacy, statistic)
     assert _has_scale(deviations, scale, step)
     assert not _has_scale(deviations, scale * 1.25, step)
@@ -97,7 +99,7 @@ def test_a_planted_wrong_scale_is_noticed(monkeypatch: pytest.MonkeyPatch, facto
 def test_too_little_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """If calibration ever returned half the scale, the mechanism's own privacy map would stop the release."""
     scale = lattice.laplace_scale
-    monkeypatch.setattr(noise, "laplace_scale", lambda sensitivity, epsilon: scale(sensitivity, epsilon) / 2)
+    monkeypatch.setattr(laplace, "laplace_scale", lambda sensitivity, epsilon: scale(sensitivity, epsilon) / 2)
     with pytest.raises(PrivacyError, match="nothing was released"):
         add_laplace_noise(make_tally([1, 2], [2, 1], PRIVACIES[0]), PRIVACIES[0], NET_WINS)
 
@@ -118,7 +120,7 @@ class Recorder:
 @pytest.mark.parametrize("mechanism", ADDITIVE)
 @pytest.mark.parametrize(("refuse", "expected"), [(False, ["debit 1", "draw"]), (True, ["debit 1"])])
 def test_the_ledger_is_debited_before_noise_is_drawn(
-    monkeypatch: pytest.MonkeyPatch, mechanism: MechanismName, refuse: bool, expected: list[str]
+    monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, refuse: bool, expected: list[str]
 ) -> None:
     """Debit, then draw; and no draw when the debit is refused."""
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=1, one_per_pair=True)
@@ -180,7 +182,7 @@ def test_only_free_totals_are_exact(privacy: Privacy) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ADDITIVE)
-def test_votes_bounded_in_another_way_are_refused(mechanism: MechanismName) -> None:
+def test_votes_bounded_in_another_way_are_refused(mechanism: Mechanism) -> None:
     """Noise for L = 1 on votes bounded at 50, or for clipped votes on votes that were not: nothing is drawn."""
     promised = Privacy(1.0, "person", delta=1e-6, max_per_person=1, one_per_pair=True)
     tally = make_tally([1, 2, 3], [2, 1, 3], promised.changed(max_per_person=50))

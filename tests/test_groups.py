@@ -28,13 +28,14 @@ from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, privacy_loss
 from quietrank.mechanisms.perturbed_mle.mechanism import make_plan
+from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.accounting import Charge, delta_of
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.promise.promise import Bounded, Clip
-from quietrank.statistics.method import Method, statistic_for
+from quietrank.statistics.method import Method
 from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
@@ -43,15 +44,18 @@ from quietrank.votes.snapshot import FLAWS
 from quietrank.votes.tallies import Tally
 from tests.helpers import COLUMNS, ITEMS, PRIVACIES, privacy_id, write_csv
 from tests.steps import (
+    COUNTS,
     add_noise_to_groups,
     calibrate,
     choose,
+    clip_of,
     for_items,
     gauge,
     half_vote,
     perturbed_mle_of_groups,
     sensitivity,
     squared_l2,
+    statistic_for,
     tally_groups,
     tally_pairs_of_groups,
     tally_votes,
@@ -143,7 +147,7 @@ BOUNDED = {
     "each vote": (EACH_VOTE, None),
     "each person": (EACH_PERSON, None),
     "one answer per pair": (ONE_PER_PAIR, None),
-    "clipped": (CLIPPED, Clip.of(CLIPPED, NET_WINS, 1.5)),
+    "clipped": (CLIPPED, clip_of(CLIPPED, NET_WINS, 1.5)),
 }
 
 
@@ -275,7 +279,7 @@ SEARCHED = [
 
 def _statistics(privacy: Privacy, mechanism: str) -> list[Statistic]:
     public = privacy.design is Design.PUBLIC
-    wanted = [NET_WINS, WINS] if public else list(Statistic)
+    wanted = [NET_WINS, WINS] if public else COUNTS
     unfit = {
         "laplace": (NET_WINS_AND_EXPOSURES,),
         "zonotope": (WINS, NET_WINS_AND_EXPOSURES),
@@ -393,7 +397,7 @@ def _allowed(calibrated: Calibrated) -> float:
 
 def _worst(privacy: Privacy, mechanism: str, statistic: Statistic, *, groups: bool) -> tuple[float, float]:
     bounded = for_items(privacy, THREE)
-    calibrated = calibrate(THREE, bounded, statistic, MechanismName(mechanism), groups=groups)
+    calibrated = calibrate(THREE, bounded, statistic, MECHANISMS[mechanism], groups=groups)
     require_kept(THREE, calibrated)
     units = _contributions(bounded, calibrated)
     losses = [_loss(calibrated, here, there) for here, there in _neighbours(bounded, units)]
@@ -588,8 +592,8 @@ def test_all_groups_are_paid_for_once_and_before_any_noise(mechanism: str, monke
         raise AssertionError("noise was drawn before it was paid for")
 
     for kind in (lattice.LaplaceNoise, lattice.GaussianNoise, knorm.KNormNoise):
-        monkeypatch.setattr(kind, "add", drawn)
-    monkeypatch.setattr(noise, "truncated_laplace", drawn)
+        monkeypatch.setattr(kind, "add_to", drawn)
+    monkeypatch.setattr(lattice, "truncated_laplace", drawn)
     with pytest.raises(PrivacyError, match="no budget left"):
         qr.rank_by_group(read(GOOD), privacy, ledger=Recording(refuse=True), **words)
 

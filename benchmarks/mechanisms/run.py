@@ -11,6 +11,7 @@ import numpy as np
 
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
@@ -33,7 +34,7 @@ def milliseconds(task: Callable[[], object], least: float) -> float:
     return 1000 * elapsed / runs
 
 
-def draw_time(n: int, mechanism: MechanismName, joint: bool, least: float) -> float:
+def draw_time(n: int, mechanism: Mechanism, joint: bool, least: float) -> float:
     """Milliseconds for the noise of one release on n items."""
     items = Items(tuple(item_names(n)))
     small = n <= max(SMALL)

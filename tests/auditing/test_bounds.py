@@ -12,6 +12,7 @@ from quietrank.auditing.attacked import CHORD, GROUPS, PATH, all_cases
 from quietrank.auditing.cases import Case, make_case
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.statistics.method import Method
@@ -51,10 +52,10 @@ def test_every_promise_has_a_case() -> None:
     """Mechanism × unit × neighbours, as far as they go together: 19 combinations; groups, pairs, caps and forms of the
     perturbed MLE for each mechanism that has them."""
     assert len({(case.mechanism, case.privacy.unit, case.privacy.neighbours) for case in CASES}) == 19
-    assert {case.mechanism for case in CASES if case.groups} == set(MechanismName) - {MechanismName.AUTO}
-    assert {case.mechanism for case in CASES if case.items.pairs} == set(MechanismName) - {MechanismName.AUTO}
-    assert {case.mechanism for case in CASES if case.capped} == set(MechanismName) - {
-        MechanismName.AUTO, ZONOTOPE
+    assert {case.mechanism.name for case in CASES if case.groups} == set(MECHANISMS)
+    assert {case.mechanism.name for case in CASES if case.items.pairs} == set(MECHANISMS)
+    assert {case.mechanism.name for case in CASES if case.capped} == set(MECHANISMS) - {
+        "zonotope"
     }  # fmt: skip
     assert {(case.link, case.calibration) for case in CASES} == {
         ("logistic", "tight"), ("logistic", "published"), ("hyperbolic-secant", "tight"),

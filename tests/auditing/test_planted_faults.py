@@ -10,15 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from quietrank import crossing as mechanism
-from quietrank import pipeline
+from quietrank import crossing, pipeline
 from quietrank.arrays import Integers
 from quietrank.auditing import run
 from quietrank.auditing.attacked import CHORD, GROUPS
@@ -26,19 +24,20 @@ from quietrank.auditing.cases import Case, make_case
 from quietrank.auditing.report import Finding
 from quietrank.auditing.run import Sizes
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC
-from quietrank.mechanisms import additive
+from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
+from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import Privacy
-from quietrank.promise.promise import PERSON_GRID, Bounded
-from quietrank.statistics import sensitivity
+from quietrank.promise.promise import PERSON_GRID, Bounded, Move, Promise
 from quietrank.statistics.method import Method
-from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.wins import Wins
 from quietrank.votes import bound as bounding
 from quietrank.votes import check, snapshot, tally
 from quietrank.votes import read as votes
-from tests.steps import half_vote
+from quietrank.votes.tallies import Tallies, Tally
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -48,9 +47,7 @@ SMALL = Sizes(
 RISK = 1e-8
 """a sound library fails a test of this file less than once in a million runs"""
 
-LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED = (
-    LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE
-)  # fmt: skip
+PERTURBED = PERTURBED_MLE
 VOTES = make_case(LAPLACE, "comparison", method=Method.WINS, items=3)
 ADDED_VOTES = make_case(LAPLACE, "comparison", "add-remove", method=Method.WINS)
 PEOPLE = make_case(LAPLACE, "person", method=Method.WINS, max_per_person=3)
@@ -126,13 +123,7 @@ def half_the_gaussian_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def the_published_constant(monkeypatch: pytest.MonkeyPatch) -> None:
     """L instead of 2L for a person's wins under replace."""
-    derive = sensitivity.sensitivity
-
-    def published(privacy: Privacy, statistic: Statistic, *rest: Any, **options: Any) -> sensitivity.Sensitivity:
-        return replace(derive(privacy, statistic, *rest, **options), l1=Fraction(privacy.limit))
-
-    monkeypatch.setattr(sensitivity, "sensitivity", published)
-    monkeypatch.setattr(additive, "sensitivity", published)
+    monkeypatch.setattr(Wins, "l1", lambda self, change, limits, share: limits.weight)
 
 
 def no_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,10 +213,7 @@ def two_spellings_of_one_person(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def debit_after_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("add_noise", "add_noise_to_groups"):
-        monkeypatch.setattr(mechanism, name, _late(getattr(mechanism, name)))
-    for name in ("perturbed_mle", "perturbed_mle_of_groups"):
-        monkeypatch.setattr(perturbed, name, _late(getattr(perturbed, name)))
+    monkeypatch.setattr(crossing, "cross", _late(crossing.cross))
 
 
 def _late(cross: Callable[..., Any]) -> Callable[..., Any]:
@@ -246,7 +234,7 @@ def _late(cross: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unsealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "add_laplace", lambda values, scale: values)
+    monkeypatch.setattr(lattice, "add_laplace", lambda values, scale: values)
 
 
 def stopped_early(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,21 +262,37 @@ def the_ball_in_the_bounding_box(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knorm.Zonotope, "draw", in_the_ball)
 
 
+def _recounted(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[votes.Votes, Bounded, Callable[[Bounded], Tally]], Tally]
+) -> None:
+    """Votes are counted by `change`, which gets a way to count them as they should be."""
+    count = tally.count_votes
+
+    def changed(read: votes.Votes, bounded: Bounded, **options: Any) -> Tallies:
+        def honest(by: Bounded) -> Tally:
+            (one,) = count(read, by, **options)
+            assert isinstance(one, Tally)
+            return one
+
+        return Tallies.of(change(read, bounded, honest))
+
+    monkeypatch.setattr(tally, "count_votes", changed)
+
+
 def clipped_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
     """One factor for the whole sum, so that its norm is at most C for each of four people."""
-    count = tally.tally_votes
 
-    def late(read: votes.Votes, privacy: Privacy, clip: sensitivity.Clip | None = None) -> tally.Tally:
-        if clip is None:
-            return count(read, privacy)
-        whole = count(read, privacy.changed(clip=None, max_per_person=10**6))
+    def late(read: votes.Votes, bounded: Bounded, count: Callable[[Bounded], Tally]) -> Tally:
+        if bounded.clip is None:
+            return count(bounded)
+        whole = count(replace(bounded, clip=None, max_per_person=10**6))
         norm = float(np.linalg.norm(whole.net_wins * float(whole.step)))
-        factor = min(1.0, 4 * float(clip.norm) / max(norm, 1e-9))
+        factor = min(1.0, 4 * float(bounded.clip.norm) / max(norm, 1e-9))
         # Passed off as clipped: without this the crossing itself would refuse it.
         wins, losses = (np.asarray(side * factor, dtype=np.int64) for side in (whole.wins, whole.losses))
-        return replace(whole, wins=wins, losses=losses, bounded=sensitivity.Bounded.by(privacy, clip))
+        return replace(whole, wins=wins, losses=losses, bounded=bounded)
 
-    monkeypatch.setattr(tally, "tally_votes", late)
+    _recounted(monkeypatch, late)
 
 
 def gamma_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,39 +310,30 @@ def clip_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lattice_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = tally.tally_votes
-
-    def looking(read: votes.Votes, privacy: Privacy, clip: sensitivity.Clip | None = None) -> tally.Tally:
-        whole = count(read, privacy, clip)
+    def looking(read: votes.Votes, bounded: Bounded, count: Callable[[Bounded], Tally]) -> Tally:
+        whole = count(bounded)
         return replace(whole, step=whole.step / 2 ** (whole.rows % 3))
 
-    monkeypatch.setattr(tally, "tally_votes", looking)
+    _recounted(monkeypatch, looking)
 
 
 def bad_rows_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch) -> None:
     keep = check.usable
 
-    def dropping(read: votes.Votes, privacy: Privacy, rows: Any) -> Any:
-        return keep(read, privacy.changed(neighbours="replace", design="private"), rows)
+    def dropping(read: votes.Votes, bounded: Bounded, rows: Any) -> Any:
+        return keep(read, replace(bounded, answers_only=False), rows)
 
     monkeypatch.setattr(check, "usable", dropping)
 
 
 def groups_as_if_nobody_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for one group alone: half of what a move needs, where what a person adds is as large as a replacement."""
-    for name in ("sensitivity", "gauge"):
-        derive = getattr(sensitivity, name)
-
-        def alone(*arguments: Any, groups: bool = False, derive: Callable[..., Any] = derive) -> Any:
-            return derive(*arguments)
-
-        monkeypatch.setattr(sensitivity, name, alone)
-        monkeypatch.setattr(additive, name, alone)
+    monkeypatch.setattr(Promise, "moves", property(lambda self: (Move(self.privacy.counted_as),)))
 
 
 def group_sizes_as_public_totals(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of all votes is public; that of a group is not."""
-    monkeypatch.setattr(mechanism, "_public_total", lambda counted, calibrated: float(counted.rows))
+    monkeypatch.setattr(crossing, "_public_total", lambda counted, calibrated: float(counted.rows))
 
 
 def people_in_several_groups(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,6 +345,7 @@ def a_seal_paid_once_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     split = perturbed.split_budget
     monkeypatch.setattr(perturbed, "split_budget", lambda epsilon, releases_per_unit: split(epsilon, 1))
     monkeypatch.setattr(perturbed, "_check", lambda plan, privacy, releases_per_unit: None)
+    monkeypatch.setattr(perturbed, "_seals", lambda promise: 1)
 
 
 def one_draw_inside_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,7 +357,7 @@ def one_draw_inside_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         kept[:] = [draw(size, scale)]
         return list(kept[0])
 
-    monkeypatch.setattr(noise, "truncated_laplace", reused)
+    monkeypatch.setattr(lattice, "truncated_laplace", reused)
 
 
 def capped_votes_as_added_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,7 +385,7 @@ def half_the_scale_inside(monkeypatch: pytest.MonkeyPatch) -> None:
 def half_the_noise_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """λ as it should be, and half of it drawn."""
     draw = lattice.truncated_laplace
-    monkeypatch.setattr(noise, "truncated_laplace", lambda size, scale: draw(size, scale / 2))
+    monkeypatch.setattr(lattice, "truncated_laplace", lambda size, scale: draw(size, scale / 2))
 
 
 def weights_from_a_second_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,7 +396,7 @@ def weights_from_a_second_read(monkeypatch: pytest.MonkeyPatch) -> None:
         paths.append(source)
         return read(source, **options)
 
-    def twice(whole: votes.Votes, privacy: Privacy, clip: sensitivity.Clip | None = None) -> tally.Tally:
+    def twice(whole: votes.Votes, bounded: Bounded, count: Callable[[Bounded], Tally]) -> Tally:
         said = Counter((person, frozenset(pair)) for person, pair in _won_pairs(paths[-1]))
         time.sleep(0.5)
         names, later = whole.items.names, list(_won_pairs(paths[-1]))
@@ -409,10 +405,10 @@ def weights_from_a_second_read(monkeypatch: pytest.MonkeyPatch) -> None:
             weight = 2 * (PERSON_GRID // said[person, frozenset((winner, loser))])
             wins[names.index(winner)] += weight
             losses[names.index(loser)] += weight
-        return tally.Tally(whole.items, wins, losses, half_vote(privacy), len(later), Bounded.by(privacy, clip))
+        return Tally(whole.items, wins, losses, bounded.half_vote, len(later), bounded)
 
     monkeypatch.setattr(votes, "read_votes", noted)
-    monkeypatch.setattr(tally, "tally_votes", twice)
+    _recounted(monkeypatch, twice)
 
 
 def _won_pairs(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from quietrank.crossing import require_kept
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
@@ -22,7 +21,7 @@ from quietrank.simulation import item_names
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
-from tests.steps import calibrate, default_clip, for_items, sensitivity
+from tests.steps import COUNTS, calibrate, default_clip, for_items, require_kept, sensitivity
 
 SIX = Items(tuple("abcdef"))
 PROMISES: list[dict[str, Any]] = [
@@ -36,7 +35,7 @@ def _calibrations(items: Items, **promise: Any) -> list[Calibrated]:
     """All mechanisms and statistics that this promise can have."""
     found = []
     for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN):
-        for statistic in Statistic:
+        for statistic in COUNTS:
             privacy = for_items(Privacy(0.7, delta=1e-5, **promise), items)
             for groups in (False, True):
                 try:

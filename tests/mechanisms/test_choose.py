@@ -8,6 +8,7 @@ from quietrank.errors import PrivacyError
 from quietrank.mechanisms.choose import expected_noise
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
@@ -20,10 +21,10 @@ def _items(n: int) -> Items:
     return Items(tuple(item_names(n)))
 
 
-def _chosen(n: int, **promise: object) -> MechanismName:
+def _chosen(n: int, **promise: object) -> Mechanism:
     items = _items(n)
     privacy = for_items(Privacy(1.0, "person", **promise), items)  # type: ignore[arg-type]
-    return choose(items, privacy, Method.AUTO, MechanismName.AUTO).noise.mechanism
+    return choose(items, privacy, Method.AUTO).noise.mechanism
 
 
 def test_sixty_items_and_a_hundred_votes_each_get_gaussian_noise() -> None:
@@ -55,7 +56,7 @@ def test_the_alternatives_are_told_in_order() -> None:
     """All candidates with the size of their noise, the chosen one first."""
     items = _items(6)
     privacy = for_items(Privacy(1, "person", delta=1e-6, one_per_pair=True), items)
-    choice = choose(items, privacy, Method.NET_WINS, MechanismName.AUTO)
+    choice = choose(items, privacy, Method.NET_WINS)
     sizes = [size for _, size in choice.alternatives]
     assert {name for name, _ in choice.alternatives} == {"laplace", "zonotope", "gaussian"}
     assert sizes == sorted(sizes)

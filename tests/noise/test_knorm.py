@@ -152,9 +152,9 @@ def test_losses_are_mirrored_and_the_total_is_apart() -> None:
     """(wins, losses): wins − losses of the noise sum to zero; the last value gets noise of its own."""
     zeros = np.zeros(6, dtype=np.int64)
     for body in (SumZero(6, UNIT), Zonotope(double_cover(complete(3)), UNIT)):
-        noisy = KNormNoise(body, losses_mirrored=True).add(zeros)
+        noisy = KNormNoise(body, losses_mirrored=True).add_to(zeros)
         assert abs(int(noisy[:3].sum() - noisy[3:].sum())) <= 3
-    with_total = KNormNoise(SumZero(3, UNIT), total=LaplaceNoise(float(UNIT))).add(np.zeros(4, dtype=np.int64))
+    with_total = KNormNoise(SumZero(3, UNIT), total=LaplaceNoise(float(UNIT))).add_to(np.zeros(4, dtype=np.int64))
     assert abs(int(with_total[:3].sum())) <= 2
     assert with_total[3] != 0
 

@@ -14,9 +14,9 @@ import quietrank.planning as planning
 from quietrank.errors import PrivacyError, QuietrankError
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.planning.forecast import Prediction
-from quietrank.planning.scoring import of_size_one, size
 from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from tests.imports import imports
 from tests.test_boundaries import SOURCES
@@ -89,7 +89,7 @@ def test_auto_marks_what_a_release_would_use() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, ZONOTOPE, GAUSSIAN])
-def test_noise_of_size_one_scales_to_the_law(mechanism: MechanismName) -> None:
+def test_noise_of_size_one_scales_to_the_law(mechanism: Mechanism) -> None:
     """Sampling at size 1 and scaling is sampling: the same seed gives the same draws."""
     from quietrank.promise.items import Items
     from tests.steps import calibrate
@@ -99,8 +99,8 @@ def test_noise_of_size_one_scales_to_the_law(mechanism: MechanismName) -> None:
     gaussian = mechanism is GAUSSIAN
     statistic = NET_WINS_AND_EXPOSURES if gaussian else NET_WINS_AND_TOTAL
     law = calibrate(items, privacy, statistic, mechanism).law
-    direct, scaled = law.sample(np.random.default_rng(1), 50), of_size_one(law).sample(np.random.default_rng(1), 50)
-    np.testing.assert_allclose(scaled * size(law), direct)
+    direct, scaled = law.sample(np.random.default_rng(1), 50), law.of_size(1.0).sample(np.random.default_rng(1), 50)
+    np.testing.assert_allclose(scaled * law.size, direct)
 
 
 def test_planning_touches_no_votes() -> None:
@@ -111,7 +111,7 @@ def test_planning_touches_no_votes() -> None:
         assert not {other.partition(".")[0] for other in imports(name, SOURCES)} & CONFIDENTIAL, name
     for path in Path(planning.__path__[0]).glob("*.py"):
         calls = {ast.unparse(node.func) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)}
-        assert not any(call.endswith("noise.add") for call in calls), path
+        assert not any(call.endswith("add_to") for call in calls), path
 
 
 @pytest.mark.parametrize(

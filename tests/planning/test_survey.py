@@ -17,12 +17,11 @@ from quietrank.planning import survey as surveys
 from quietrank.planning.survey import Counts, Group, Survey, simulate, spread_of
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
-from quietrank.promise.promise import Clip
 from quietrank.simulation import item_names
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
-from tests.steps import calibrate, tally_pairs, tally_votes
+from tests.steps import COUNTS, calibrate, tally_pairs, tally_votes
 
 FEW = Survey(items=5, people=40, per_person=6)
 
@@ -43,7 +42,7 @@ def _as_votes(group: Group) -> qr.Votes:
 @pytest.mark.parametrize(
     ("neighbours", "statistic"),
     [
-        *(("replace", statistic) for statistic in Statistic if statistic is not NET_WINS_AND_TOTAL),
+        *(("replace", statistic) for statistic in COUNTS if statistic is not NET_WINS_AND_TOTAL),
         ("outcome", NET_WINS),
         ("outcome", WINS),
     ],
@@ -52,7 +51,7 @@ def test_clipped_counts_are_those_of_the_engine(distinct: bool, neighbours: str,
     """The same simulated answers through bounding.py and through numpy: the same counts, up to the grid."""
     design = "public" if neighbours == "outcome" else "private"
     privacy = _privacy(delta=1e-6, neighbours=neighbours, design=design, one_per_pair=distinct, clip=1.7)
-    clip = Clip.of(privacy, statistic, 1.7)
+    clip = clip_of(privacy, statistic, 1.7)
     asked = replace(FEW, distinct=distinct)
     theta = np.linspace(-1, 1, 5)
     group = surveys._ask(asked, theta, asked.people, np.random.default_rng(3))
@@ -174,7 +173,7 @@ def test_pairs_by_number(n: int) -> None:
 def test_counts_do_not_depend_on_clipping_beside_them(distinct: bool, people: int) -> None:
     """So what is said of one mechanism does not change with the others that are asked about."""
     asked, privacy = replace(FEW, people=people, distinct=distinct), _privacy(delta=1e-6)
-    clip = Clip.of(privacy, NET_WINS, 1.7)
+    clip = clip_of(privacy, NET_WINS, 1.7)
     alone, beside = (simulate(asked, privacy, each, 3, 5) for each in (None, clip))
     np.testing.assert_array_equal(alone.plain.wins, beside.plain.wins)
     assert beside.clipped is not None

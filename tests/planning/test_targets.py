@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank.errors import QuietrankError
+from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.planning.forecast import Prediction
 from quietrank.planning.question import Question
 from quietrank.planning.survey import Survey
@@ -109,10 +110,10 @@ def _beyond(solved: qr.Plan, one: Prediction) -> bool:
 def test_repetitions_depend_on_the_survey_only() -> None:
     """Not on the method, the mechanism, or what is asked."""
     survey = Survey(20, 500, 15)
-    for method, mechanism in product(Method, MechanismName):
+    for method, mechanism in product(Method, MECHANISMS.values()):
         assert Question(survey, qr.Privacy(1, "person", max_per_person=15), method, mechanism, 5).runs == 1000
     larger = replace(survey, items=2000)
-    assert Question(larger, qr.Privacy(1, "person", max_per_person=15), Method.AUTO, MechanismName.AUTO, 5).runs == 100
+    assert Question(larger, qr.Privacy(1, "person", max_per_person=15), Method.AUTO, None, 5).runs == 100
 
 
 @given(st.integers(1, 400), st.integers(0, 400), st.integers(0, 500))

@@ -24,7 +24,8 @@ from quietrank.promise.graph import Graph
 from quietrank.promise.items import declare
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Bounded
-from quietrank.publish.release import Mechanism, Release, Row
+from quietrank.publish.release import Release, Row
+from quietrank.publish.tabular import NoiseRecord
 from quietrank.render.table import drowning, typical_spread
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.wins import WINS_AND_LOSSES
@@ -57,7 +58,7 @@ def spreads(noise: Floats) -> Floats:
     return np.asarray(1.4826 * np.median(np.abs(noise - middle), axis=1))
 
 
-def escapes(law: Law, n: int, rows: int, factor: float) -> float:
+def escapes(law: LaplaceLaw | GaussianLaw | ZonotopeLaw, n: int, rows: int, factor: float) -> float:
     """The probability that net wins of pure noise are spread over more than `factor` of their standard deviations.
 
     They are r·u with r and u independent: E over u of P(r > factor·sd/spread(u)). For independent Laplace or Gaussian
@@ -217,7 +218,7 @@ def test_the_noise_on_scores_is_as_printed(each: int) -> None:
 def made(values: list[float], mechanism: str, figure: str, noise: float) -> Release:
     """A release of these scores with this much noise."""
     rows = (Row(rank, f"item {rank}", value) for rank, value in enumerate(sorted(values, reverse=True), 1))
-    how = Mechanism(mechanism, ((figure, noise),))
+    how = NoiseRecord(mechanism, ((figure, noise),))
     return Release(tuple(rows), Privacy(1.0, "comparison"), how, "wins")
 
 

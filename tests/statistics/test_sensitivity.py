@@ -23,15 +23,15 @@ from quietrank.statistics.net_wins import (
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from tests.helpers import PRIVACIES, privacy_id, zonotope_gauge
-from tests.steps import gauge, norm_of_one_vote, sensitivity, squared_l2
+from tests.steps import COUNTS, gauge, norm_of_one_vote, sensitivity, squared_l2
 
 N = 3
 PAIRS = tuple(itertools.combinations(range(N), 2))
 Answers = tuple[tuple[tuple[int, int], int], ...]
 """One unit's votes: pairs, each with y in halves."""
 
-WITH_L2 = [statistic for statistic in Statistic if statistic is not NET_WINS_AND_TOTAL]
-WITH_L1 = [statistic for statistic in Statistic if statistic is not NET_WINS_AND_EXPOSURES]
+WITH_L2 = [statistic for statistic in COUNTS if statistic is not NET_WINS_AND_TOTAL]
+WITH_L1 = [statistic for statistic in COUNTS if statistic is not NET_WINS_AND_EXPOSURES]
 CASES = [
     (privacy, statistic)
     for privacy in PRIVACIES

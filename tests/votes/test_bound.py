@@ -16,14 +16,14 @@ from quietrank.errors import VotesError
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip
 from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
-from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.statistic import BY_DESIGN, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.read import read_votes
 from tests.helpers import ITEMS, Vote, from_arrow, vote_lists
-from tests.steps import tally_pairs, tally_votes
+from tests.steps import COUNTS, clip_of, tally_pairs, tally_votes
 
 Answer = tuple[int, int, int]
-CLIPPED = [statistic for statistic in Statistic if statistic is not NET_WINS_AND_TOTAL]
+CLIPPED = [statistic for statistic in COUNTS if statistic is not NET_WINS_AND_TOTAL]
 Y = {"a": 2, "b": 0, "tie": 1}
 
 
@@ -46,15 +46,14 @@ def _vector(said: list[Answer], weights: list[int], clip: Clip) -> list[Fraction
     """What the person adds to the statistic that is clipped."""
     wins, losses = _sums(said, weights)
     half = [(Fraction(won, 2), Fraction(lost, 2)) for won, lost in zip(wins, losses, strict=True)]
-    if clip.by_design:
-        return [(won + lost) / 2 for won, lost in half]
     net = [(won - lost) / 2 for won, lost in half]
     return {
-        NET_WINS: net,
-        WINS: [won for won, _ in half],
-        WINS_AND_LOSSES: [value for both in half for value in both],
-        NET_WINS_AND_EXPOSURES: [*net, *(EXPOSURE_SHARE * (won + lost) for won, lost in half)],
-    }[clip.statistic]
+        BY_DESIGN: [(won + lost) / 2 for won, lost in half],
+        NET_WINS.squares: net,
+        WINS.squares: [won for won, _ in half],
+        WINS_AND_LOSSES.squares: [value for both in half for value in both],
+        NET_WINS_AND_EXPOSURES.squares: [*net, *(EXPOSURE_SHARE * (won + lost) for won, lost in half)],
+    }[clip.squares]
 
 
 def _sums(said: list[Answer], weights: list[int]) -> tuple[list[int], list[int]]:
@@ -91,7 +90,7 @@ def test_the_weights_are_the_definition(
     privacy = Privacy(1.0, "person", delta=1e-6, **promise)
     if "design" in promise and statistic not in (NET_WINS, WINS):
         statistic = NET_WINS
-    for clip in (None, Clip.of(privacy, statistic, norm)):
+    for clip in (None, clip_of(privacy, statistic, norm)):
         expected = _expected(votes, privacy, clip)
         for tally in (
             tally_votes(from_arrow(votes), privacy, clip),
@@ -105,7 +104,7 @@ def test_the_weights_are_the_definition(
 def test_one_person_with_many_votes_stays_within_the_clip(statistic: Statistic, one_per_pair: bool) -> None:
     """Fifty thousand votes of one person, or five hundred on one pair: the norm is at most C, and nearly C."""
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=100, one_per_pair=one_per_pair)
-    clip = Clip.of(privacy, statistic, 0.5)
+    clip = clip_of(privacy, statistic, 0.5)
     times = 5 if one_per_pair else 500
     votes: list[Vote] = [("p1", "A1", "ç", "a")] * 98 * times + [("p1", "Ω", "A1", "tie")] * 2 * times
     tally = tally_votes(from_arrow(votes), privacy, clip)
@@ -124,7 +123,7 @@ def test_one_person_with_many_votes_stays_within_the_clip(statistic: Statistic, 
 def test_under_a_public_design_clipping_ignores_the_answers() -> None:
     """The weights, and so the public exposures, are the same whatever people answered."""
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=5, neighbours="outcome", design="public")
-    clip = Clip.of(privacy, NET_WINS, 0.6)
+    clip = clip_of(privacy, NET_WINS, 0.6)
     asked = [("p1", "A1", "ç"), ("p1", "A1", "b c"), ("p1", "Ω", "ç"), ("p2", "A1", "Ω")]
     exposures = set()
     for outcomes in ("aaaa", "abab", "bbbb"):
@@ -142,6 +141,6 @@ def test_engines_without_exact_decimals_cannot_clip() -> None:
     table = ibis.sqlite.connect().create_table("votes", votes)
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=5)
     with pytest.raises(VotesError, match="exact decimals"):
-        tally_votes(read_votes(table, items=["a", "b"]), privacy, Clip.of(privacy, NET_WINS, 1.0))
+        tally_votes(read_votes(table, items=["a", "b"]), privacy, clip_of(privacy, NET_WINS, 1.0))
     averaged = Privacy(1.0, "person", one_per_pair=True, max_per_person=1)
     assert tally_votes(read_votes(table, items=["a", "b"]), averaged).total == 2**21

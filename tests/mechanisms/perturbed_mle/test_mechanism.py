@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike
 from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, SolverError
 from quietrank.maths import minimise as certified
-from quietrank.maths.certificate import Objective, certified_gradient_norm, exact_gradient
+from quietrank.maths.certificate import Objective, certified_gradient_norm, digits_of, exact_gradient
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC, CustomLink, Link, Logistic
 from quietrank.maths.minimise import minimise, minimise_exactly
+from quietrank.mechanisms.mechanism import Noised
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.loss import (
     LARGEST_GAMMA,
@@ -34,6 +35,7 @@ from quietrank.mechanisms.perturbed_mle.loss import (
 from quietrank.mechanisms.perturbed_mle.mechanism import (
     LARGEST_TALLY,
     Plan,
+    ScoresLaw,
     distance_bound,
     make_plan,
     objective_of,
@@ -45,10 +47,10 @@ from quietrank.noise import lattice
 from quietrank.promise.accounting import Charge
 from quietrank.promise.items import declare
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
-from quietrank.promise.promise import Bounded, Clip
+from quietrank.promise.promise import Bounded
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.votes.tallies import PairTally
-from tests.steps import perturbed_mle, perturbed_mle_of_groups
+from tests.steps import clip_of, perturbed_mle, perturbed_mle_of_groups
 
 TIGHT = Calibration.TIGHT
 
@@ -280,7 +282,7 @@ def objective_with_real_noise(tally: PairTally, plan: Plan, real: Floats) -> Obj
 
 
 def true_gradient_norm(objective: Objective, theta: Sequence[float | Decimal]) -> float:
-    with certified._digits(150):
+    with digits_of(150):
         gradient, slack = exact_gradient(objective, [Decimal(x) for x in theta])
         assert max(slack) < Decimal("1e-60")
         return float(sum(g * g for g in gradient).sqrt())  # type: ignore[union-attr]
@@ -329,11 +331,11 @@ def test_decimal_gradient_knows_its_own_error(link: Link) -> None:
     rng = np.random.default_rng(5)
     plan = make_plan(4, ADDED, 10.0, link=link)
     for _ in range(20):
-        with certified._digits(12):
+        with digits_of(12):
             theta = [+Decimal(x) for x in rng.normal(scale=5, size=4).tolist()]
             objective = objective_of(LADDER, plan, drawn(plan, 4)[0])
             rough, slack = exact_gradient(objective, theta)
-        with certified._digits(150):
+        with digits_of(150):
             fine, _ = exact_gradient(objective, theta)
             assert all(abs(a - b) <= s for a, b, s in zip(rough, fine, slack, strict=True))
             assert max(slack) < Decimal("1e-5")
@@ -633,7 +635,7 @@ def test_newtons_direction_is_right_however_ill_conditioned(gamma: float) -> Non
     objective = objective_of(counts(6, pairs), plan, [0] * 6)
     theta = [Decimal(x) for x in rng.normal(scale=20, size=6).tolist()]
     gradient = [Decimal(x) for x in rng.normal(size=6).tolist()]
-    with certified._digits(150):
+    with digits_of(150):
         direction = certified._newton_direction(objective, theta, gradient)
     exact = solved_exactly(objective, theta, gradient)
     assert sum(abs(Fraction(a) - b) for a, b in zip(direction, exact, strict=True)) < 1e-9 * sum(map(abs, exact))
@@ -683,8 +685,8 @@ def test_the_ledger_is_debited_before_anything_is_drawn(monkeypatch: pytest.Monk
     def drawn_anyway(*_: object) -> None:
         raise AssertionError("noise was drawn without a debit")
 
-    monkeypatch.setattr(noise, "truncated_laplace", drawn_anyway)
-    monkeypatch.setattr(noise, "add_laplace", drawn_anyway)
+    monkeypatch.setattr(lattice, "truncated_laplace", drawn_anyway)
+    monkeypatch.setattr(lattice, "add_laplace", drawn_anyway)
     with pytest.raises(PrivacyError, match="nothing left"):
         perturbed_mle(LADDER, ADDED, gamma=5.0, ledger=Refusing())
 
@@ -710,7 +712,7 @@ def test_a_public_count_gives_the_default_ridge() -> None:
         None,
         Bounded.by(Privacy(1.0, "person", max_per_person=3), None),
         Bounded.by(Privacy(1.0, "comparison", neighbours="add-remove", max_per_person=3), None),
-        Bounded.by(Privacy(1.0, "comparison"), Clip.of(Privacy(1.0, "comparison"), NET_WINS, 1.0)),
+        Bounded.by(Privacy(1.0, "comparison"), clip_of(Privacy(1.0, "comparison"), NET_WINS, 1.0)),
     ],
     ids=["not said", "people", "some votes of each person", "clipped"],
 )
@@ -812,9 +814,9 @@ def test_links_are_checked_before_the_budget_is_spent() -> None:
 
 def test_a_release_holds_no_record_of_the_solver() -> None:
     """No certificate, no convergence record, no components: only the noisy vector and public constants."""
-    held = {field.name for kind in (perturbed.PerturbedScores, Plan) for field in fields(kind)}
+    held = {field.name for kind in (Noised, ScoresLaw, Plan) for field in fields(kind)}
     assert held == {
-        "items", "privacy", "plan", "values", "rows_skipped", "calibration", "link", "gamma", "lambda_",
-        "epsilon_main", "epsilon_seal", "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale",
-        "ledger_entry", "per_item",
+        "items", "plan", "values", "calibration", "link", "gamma", "lambda_", "epsilon_main", "epsilon_seal",
+        "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale", "ledger_entry", "per_item",
+        "public_exposure", "public_total", "public_pairs",
     }  # fmt: skip
