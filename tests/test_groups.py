@@ -398,7 +398,7 @@ def _allowed(calibrated: Calibrated) -> float:
 def _worst(privacy: Privacy, mechanism: str, statistic: Statistic, *, groups: bool) -> tuple[float, float]:
     bounded = for_items(privacy, THREE)
     calibrated = calibrate(THREE, bounded, statistic, MECHANISMS[mechanism], groups=groups)
-    require_kept(THREE, calibrated)
+    require_kept(calibrated)
     units = _contributions(bounded, calibrated)
     losses = [_loss(calibrated, here, there) for here, there in _neighbours(bounded, units)]
     return max(losses), _allowed(calibrated)

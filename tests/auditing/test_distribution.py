@@ -17,7 +17,8 @@ LEVEL = 1e-8
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_noise_of_every_kind_fits_its_law(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     """As drawn by the one crossing; and noise a quarter too small or too large does not fit."""
-    sides, calibrated = run._tallies(case, neighbours.worst(case), tmp_path_factory.mktemp("audit"))
+    calibrated = case.calibrated
+    sides = run._tallies(case, neighbours.worst(case), tmp_path_factory.mktemp("audit"))
     drawn = distribution.deviations(calibrated, sides, 1500)
     assert min(fit.p_value for fit in distribution.fits(calibrated, drawn)) > LEVEL
     for factor in (0.75, 1.3):

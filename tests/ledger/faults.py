@@ -67,7 +67,7 @@ class Doomed:
 
 def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, began: Path | None = None) -> int:
     """One release as `quietrank rank --ledger … --out …` makes it, noting each draw of noise."""
-    draw, doomed = knorm.KNormNoise.add, Doomed(folder / "ledger", steps, began)
+    draw, doomed = knorm.KNormNoise.add_to, Doomed(folder / "ledger", steps, began)
     doomed.later = mutant == "debit-after-draw"
 
     def noted(self: knorm.KNormNoise, values: Any) -> Any:
@@ -75,7 +75,7 @@ def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, beg
             stream.write(b".")
         return draw(self, values)
 
-    knorm.KNormNoise.add = noted  # type: ignore[method-assign]
+    knorm.KNormNoise.add_to = noted  # type: ignore[method-assign]
     try:
         release = pipeline.rank(votes, PRIVACY, ledger=doomed)
         if mutant == "debit-after-draw":
@@ -86,7 +86,7 @@ def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, beg
             release.to_json(folder / f"{release.ledger_entry}.json")
     finally:
         sys.setprofile(None)
-        knorm.KNormNoise.add = draw  # type: ignore[method-assign]
+        knorm.KNormNoise.add_to = draw  # type: ignore[method-assign]
     return doomed.steps or 0
 
 

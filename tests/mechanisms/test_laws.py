@@ -7,7 +7,7 @@ import pytest
 
 from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
 from quietrank.mechanisms.laplace import LAPLACE, LaplaceLaw
-from quietrank.mechanisms.mechanism import Law, Mechanism
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE, ZonotopeLaw
 from quietrank.promise.graph import complete
 from quietrank.promise.items import Items
@@ -59,7 +59,7 @@ def test_the_law_is_that_of_the_draws(mechanism: Mechanism, statistic: Statistic
         ZonotopeLaw(NET_WINS, complete(5), 0.5),
     ],
 )
-def test_the_spread_is_that_of_the_samples(law: Law) -> None:
+def test_the_spread_is_that_of_the_samples(law: LaplaceLaw | GaussianLaw | ZonotopeLaw) -> None:
     """Net wins and exposures computed from samples have the standard deviations of the formulas."""
     noise = law.sample(np.random.default_rng(3), 10_000 if isinstance(law, ZonotopeLaw) else 60_000)
     n = noise.shape[1] // 2

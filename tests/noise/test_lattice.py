@@ -69,7 +69,7 @@ def test_the_gaussian_scale_is_the_smallest_that_keeps_rho(square: Fraction, rho
 @pytest.mark.parametrize("scale", [0.7, 3.0, 2.0**30])
 def test_gaussian_noise_has_the_right_scale_and_no_other(scale: float) -> None:
     """The mean square of 20 000 draws is within 6 % (six standard errors) of the discrete Gaussian's, not 20 % off."""
-    draws = lattice.GaussianNoise(scale).add(np.zeros(20_000, dtype=np.int64)).astype(np.float64)
+    draws = lattice.GaussianNoise(scale).add_to(np.zeros(20_000, dtype=np.int64)).astype(np.float64)
     z = np.arange(-60, 61)
     weights = np.exp(-(z**2) / (2 * scale**2))
     variance = float((weights * z**2).sum() / weights.sum()) if scale < 10 else scale**2

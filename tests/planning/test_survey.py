@@ -21,7 +21,7 @@ from quietrank.simulation import item_names
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
-from tests.steps import COUNTS, calibrate, tally_pairs, tally_votes
+from tests.steps import COUNTS, calibrate, clip_of, tally_pairs, tally_votes
 
 FEW = Survey(items=5, people=40, per_person=6)
 

@@ -17,7 +17,6 @@ from quietrank.arrays import Floats
 from quietrank.demo import demo_privacy, demo_votes
 from quietrank.mechanisms.gaussian import GaussianLaw
 from quietrank.mechanisms.laplace import LaplaceLaw
-from quietrank.mechanisms.mechanism import Law
 from quietrank.mechanisms.perturbed_mle.mechanism import make_plan, score_noise
 from quietrank.mechanisms.zonotope import ZonotopeLaw
 from quietrank.promise.graph import Graph
@@ -92,7 +91,7 @@ def everyone(n: int) -> Graph:
     return Graph(n, tuple(itertools.combinations(range(n), 2)))
 
 
-def laws(n: int) -> dict[str, Law]:
+def laws(n: int) -> dict[str, LaplaceLaw | GaussianLaw | ZonotopeLaw]:
     net, joint = NET_WINS, WINS_AND_LOSSES
     return {
         "laplace": LaplaceLaw(net, n, 1.0, False),
@@ -249,4 +248,4 @@ def test_a_release_without_figures_is_not_warned_about() -> None:
     """A file of an older version says nothing about its noise, so nothing is said."""
     release = made([1.0, 2.0], "laplace", "noise_sd", 9.0)
     assert WARNING in printed(release)
-    assert "Noise" not in printed(replace(release, mechanism=Mechanism("laplace", ())))
+    assert "Noise" not in printed(replace(release, mechanism=NoiseRecord("laplace", ())))
