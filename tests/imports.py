@@ -134,10 +134,11 @@ def _place(name: str, rules: Rules) -> int | None:
 
 
 def _mentioned(source: str) -> set[str]:
-    """Names that are used, as values or after a dot; not those that are defined or imported."""
+    """Names that are used, as values, after a dot or as text; not those that are defined or imported."""
     nodes = list(ast.walk(_parsed(source)))
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    return attributes | {node.id for node in nodes if isinstance(node, ast.Name)}
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return attributes | texts | {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def reading_list(starts: tuple[str, ...], sources: Sources, left_out: tuple[str, ...]) -> dict[str, int]:

@@ -90,8 +90,7 @@ def sensitivity(
 def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Fraction:
     """In the L2 norm, squared, of contributions whose squared norm is at most `square`."""
     promise = promise_of(privacy, declare(range(4)))
-    statistic.require_secret(promise)
-    return promise.reach(statistic.l2) * square
+    return gaussian.l2_reach(promise, statistic, None) / statistic.one_vote(promise) * square
 
 
 def gauge(privacy: Privacy, statistic: Statistic, *, groups: bool = False) -> Fraction:

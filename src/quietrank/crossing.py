@@ -35,7 +35,7 @@ def cross(tallies: Tallies, calibrated: Calibrated, *, ledger: Ledger | None = N
 def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:
     """The tallies must be those that the noise was calibrated for."""
     promise = calibrated.promise
-    if len(tallies) != (1 if promise.groups is None else len(promise.groups)):
+    if tallies.groups != promise.groups:
         raise AssertionError("this noise was calibrated for other groups")
     bounded = Bounded.by(promise.privacy, calibrated.clip)
     for tally in tallies:

@@ -137,7 +137,7 @@ def test_the_tally_is_written_before_anything_is_made_of_it(folder: Path, monkey
         raise QuietrankError("no ranking today")
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(pipeline, "rerank", broken)
+    monkeypatch.setattr(pipeline, "release_of", broken)
     monkeypatch.setattr(sys, "argv", ["quietrank", *COMMAND, "--save-tally", "t.json"])
     with pytest.raises(SystemExit) as done:
         cli.main()

@@ -41,9 +41,7 @@ class Gaussian(Mechanism):
                 f"the Gaussian mechanism needs {option('delta')} above 0; add {option('delta', '1e-6')}, or use "
                 f"{option('mechanism', 'laplace')}"
             )
-        statistic.require_secret(promise)
-        if not statistic.squares:
-            raise PrivacyError(f"{statistic} is for other noise; with Gaussian noise release net-wins-and-exposures")
+        l2_reach(promise, statistic, None)
 
     def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
         """People are clipped to C; votes that stand alone have the norm they have."""
@@ -79,6 +77,9 @@ class Gaussian(Mechanism):
 
 def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fraction:
     """The square of the L2 sensitivity, in votes²: squares of independent noise add up over tallies."""
+    statistic.require_secret(promise)
+    if not statistic.squares:
+        raise PrivacyError(f"{statistic} is for other noise; with Gaussian noise release net-wins-and-exposures")
     square = statistic.one_vote(promise) if clip is None else clip.norm**2
     return promise.reach(statistic.l2) * square
 

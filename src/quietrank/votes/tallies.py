@@ -107,6 +107,12 @@ class Tallies(Confidential):
         return self.by_group[0][1].items
 
     @property
+    def groups(self) -> tuple[str, ...] | None:
+        """The groups, or None where votes are not split."""
+        names = tuple(group for group, _ in self.by_group)
+        return None if names == ("",) else names
+
+    @property
     def rows(self) -> int:
         """How many rows there were in all, before any was dropped."""
         return sum(tally.rows for _, tally in self.by_group)
