@@ -9,7 +9,6 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -76,7 +75,7 @@ def read(rows: list[Row], **options: Any) -> Votes:
     names = (*COLUMNS, "country")
     schema = pa.schema([(name, pa.string()) for name in names])
     table = pa.table({name: [row[k] for row in rows] for k, name in enumerate(names)}, schema=schema)
-    return read_votes(table, items=ITEMS, by="country", groups=GROUPS, **options)
+    return read_votes(table, items=ITEMS, **({"by": "country", "groups": GROUPS} | options))
 
 
 def grouped_votes(max_size: int = 25) -> st.SearchStrategy[list[Row]]:
@@ -186,8 +185,7 @@ def test_all_joins_together_are_the_definition(bounded: str, skip_invalid: bool)
 @few
 def test_groups_add_up_to_all_votes(rows: list[Row], privacy: Privacy) -> None:
     """A vote is in one group, and people are bounded over all of their votes."""
-    votes = read(rows)
-    parts, whole = tally_groups(votes, privacy), tally_votes(replace(votes, groups=None), privacy)
+    parts, whole = tally_groups(read(rows), privacy), tally_votes(read(rows, by=None, groups=None), privacy)
     assert (np.sum([part.wins for part in parts], axis=0) == whole.wins).all()
     assert (np.sum([part.losses for part in parts], axis=0) == whole.losses).all()
 
