@@ -47,6 +47,7 @@ EXPECTED = {
 }
 CASES = sorted(
     {(privacy_id(p), statistic_for(method, p)) for p in PRIVACIES for method in Method},
+    key=str,
 )
 BY_ID = {privacy_id(privacy): privacy for privacy in PRIVACIES}
 
@@ -131,7 +132,7 @@ def test_the_ledger_is_debited_before_noise_is_drawn(
         return values
 
     for kind in (lattice.LaplaceNoise, knorm.KNormNoise, lattice.GaussianNoise):
-        monkeypatch.setattr(kind, "add", drawn)
+        monkeypatch.setattr(kind, "add_to", drawn)
     tally = make_tally([1, 2], [2, 1], privacy)
     calibrated = calibrate(tally.items, privacy, NET_WINS, mechanism)
     tally = replace(tally, bounded=Bounded.by(calibrated.privacy, calibrated.clip))
@@ -198,5 +199,8 @@ def test_a_zonotope_of_other_pairs_is_refused() -> None:
     tally = make_tally([1, 2, 3, 0], [2, 1, 0, 3], Privacy(1.0, "person", one_per_pair=True, max_per_person=1))
     few = with_pairs(tally.items, [("item 0", "item 1"), ("item 2", "item 3")])
     promise = Privacy(1.0, "person", one_per_pair=True, max_per_person=1)
+    noise = calibrate(few, promise, NET_WINS, ZONOTOPE)
+    with pytest.raises(AssertionError, match="other items"):
+        add_noise(tally, noise)
     with pytest.raises(PrivacyError, match="nothing was released"):
-        add_noise(tally, calibrate(few, promise, NET_WINS, ZONOTOPE))
+        add_noise(tally, replace(noise, promise=replace(noise.promise, items=tally.items)))

@@ -46,8 +46,10 @@ def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:
 
 
 def require_kept(calibrated: Calibrated) -> None:
-    """Recompute what the noise loses, from the sensitivity anew, and compare it with the promise."""
+    """Recompute what the noise loses, from the sensitivity again, and compare it with the promise and the price."""
     lost, privacy = calibrated.mechanism.loss(calibrated), calibrated.privacy
+    if not calibrated.cost.covers(lost):
+        raise PrivacyError(f"the {calibrated.mechanism} noise costs more than it charges; nothing was released")
     if not (lost.epsilon <= as_written(privacy.epsilon) and lost.delta <= as_written(privacy.delta)):
         raise PrivacyError(
             f"the {calibrated.mechanism} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; "

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from quietrank.auditing.cases import Case, make_case
+from quietrank.mechanisms.choose import released_by
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
@@ -20,6 +21,7 @@ from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.statistics.method import Method
+from quietrank.statistics.scores import SCORES
 
 Words = dict[str, Any]
 """the words of one case, for `make_case`"""
@@ -56,6 +58,7 @@ VOTES: Words = {"unit": "comparison"}
 CAPPED: Words = {"unit": "comparison", "neighbours": "add-remove", "max_per_person": LIMIT}
 PEOPLE: Words = {"unit": "person", "max_per_person": LIMIT}
 ANSWERS: Words = {"unit": "person", "one_per_pair": True}
+SPLIT: Words = {"groups": GROUPS}
 CLIPPED: Words = ANSWERS | {"delta": DELTA, "clip": CLIP}
 
 
@@ -73,28 +76,33 @@ def all_cases(epsilon: float, *, quick: bool = False) -> Iterator[Case]:
 
 
 def _plain(epsilon: float, *, quick: bool) -> Iterator[Case]:
-    for mechanism, unit in itertools.product((LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED), Unit):
+    for mechanism, unit in itertools.product(MECHANISMS.values(), Unit):
         for bounds in _boundings(mechanism, unit)[: 1 if quick and mechanism is not LAPLACE else None]:
             for neighbours, design in RELATIONS:
                 for method in _methods(mechanism, neighbours, design, quick=quick):
                     if quick and method is Method.WINS and "one_per_pair" in bounds:
                         continue
-                    yield make_case(
-                        mechanism, unit, neighbours, design=design, method=method, epsilon=epsilon, **bounds
-                    )
+                    words = {"neighbours": neighbours, "design": design, "method": method, "epsilon": epsilon}
+                    yield from _accepted(mechanism, unit=unit, **words, **bounds)
 
 
 def _boundings(mechanism: Mechanism, unit: Unit) -> list[Words]:
-    """The ways to bound a unit that this mechanism knows."""
-    if unit is Unit.COMPARISON:
-        found: list[Words] = [] if mechanism is ZONOTOPE else [{}]
-    elif mechanism is ZONOTOPE:
-        found = [{"one_per_pair": True}]
-    else:
-        found = [{"max_per_person": LIMIT}, {"one_per_pair": True}]
-    if mechanism is GAUSSIAN:
-        found = [bound | {"delta": DELTA} | ({"clip": CLIP} if "one_per_pair" in bound else {}) for bound in found]
-    return found
+    """The ways to bound a unit that this mechanism accepts: without δ if it can."""
+    bounds: list[Words] = [{}] if unit is Unit.COMPARISON else [{"max_per_person": LIMIT}, {"one_per_pair": True}]
+    with_delta = [bound | {"delta": DELTA} | ({"clip": CLIP} if "one_per_pair" in bound else {}) for bound in bounds]
+    accepted = [bound for bound in bounds if _accepts(mechanism, unit, bound)]
+    return accepted or [bound for bound in with_delta if _accepts(mechanism, unit, bound)]
+
+
+def _accepts(mechanism: Mechanism, unit: Unit, bound: Words) -> bool:
+    return any(list(_accepted(mechanism, unit=unit, method=method, **bound)) for method in METHODS)
+
+
+def _accepted(mechanism: Mechanism, **words: Any) -> Iterator[Case]:
+    """The case in these words, if the mechanism makes such a promise."""
+    case = make_case(mechanism, **words)
+    if mechanism.refusal(case.promise, released_by(mechanism, case.promise, case.method)) is None:
+        yield case
 
 
 def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick: bool) -> tuple[Method, ...]:
@@ -106,7 +114,7 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
             return ()
         wins = mechanism is LAPLACE and neighbours is Neighbours.REPLACE
         return (Method.WIN_RATE, Method.WINS) if wins else (Method.WIN_RATE,)
-    return tuple(m for m in METHODS if not (mechanism is ZONOTOPE and m is Method.WINS))
+    return METHODS
 
 
 # ---- groups, pairs, caps, links and calibrations --------------------------------------------------------------------
@@ -115,6 +123,19 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
 def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
     for first, rest in (_grouped(), _askable(), _capped(), _other_perturbed()):
         yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
+    for mechanism in _others():
+        for words in (VOTES | SPLIT, ANSWERS | SPLIT, ANSWERS | {"pairs": CHORD}, CAPPED):
+            for bounds in ({}, {"delta": DELTA, "clip": CLIP if "one_per_pair" in words else None}):
+                yield from itertools.islice(_accepted(mechanism, **words, **bounds, epsilon=epsilon), 1)
+
+
+def _others() -> list[Mechanism]:
+    """Mechanisms that this list knows nothing special about."""
+    return [
+        one
+        for one in MECHANISMS.values()
+        if one.name not in (LAPLACE.name, ZONOTOPE.name, GAUSSIAN.name) and SCORES not in one.statistics
+    ]
 
 
 def _grouped() -> tuple[list[Words], list[Words]]:
@@ -139,8 +160,7 @@ def _grouped() -> tuple[list[Words], list[Words]]:
         CLIPPED | {"mechanism": GAUSSIAN, "method": Method.WINS},
         VOTES | {"mechanism": PERTURBED},
     ]
-    split: Words = {"groups": GROUPS}
-    return [words | split for words in first], [words | split for words in rest]
+    return [words | SPLIT for words in first], [words | SPLIT for words in rest]
 
 
 def _askable() -> tuple[list[Words], list[Words]]:
@@ -206,6 +226,9 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
         for epsilon in epsilons:
             if not (name is GAUSSIAN and epsilon < 1 and len(epsilons) > 1):
                 yield make(method=Method.NET_WINS, epsilon=epsilon, items=2)
+    for mechanism, unit, epsilon in itertools.product(_others(), Unit, epsilons):
+        for bounds in _boundings(mechanism, unit)[:1]:
+            yield from _accepted(mechanism, unit=unit, method=Method.NET_WINS, epsilon=epsilon, items=2, **bounds)
     middle = 1.0 if 1.0 in epsilons else epsilons[0]
     yield make_case(LAPLACE, "person", method=Method.WINS, epsilon=middle, items=2, max_per_person=LIMIT)
     yield make_case(PERTURBED, "comparison", "add-remove", epsilon=middle, items=2)
@@ -217,17 +240,11 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
 
 def _other_black_boxes(epsilon: float) -> Iterator[Case]:
     """What is left of mechanism × unit × neighbours."""
-    for name, unit, relation in itertools.product(MECHANISMS.values(), Unit, Neighbours):
-        bound: Words = {"max_per_person": LIMIT} if unit is Unit.PERSON else {}
-        if name is ZONOTOPE:
-            bound = {"one_per_pair": True}
-        if name is GAUSSIAN:
-            bound["delta"] = DELTA
-        impossible = name is ZONOTOPE and unit is Unit.COMPARISON
-        if impossible or (name is PERTURBED and relation is Neighbours.OUTCOME):
-            continue
-        method = Method.WINS if name is LAPLACE and unit is Unit.COMPARISON else Method.NET_WINS
-        yield make_case(name, unit, relation, method=method, epsilon=epsilon, items=2, **bound)
+    for mechanism, unit, relation in itertools.product(MECHANISMS.values(), Unit, Neighbours):
+        method = Method.WINS if mechanism is LAPLACE and unit is Unit.COMPARISON else Method.NET_WINS
+        for bounds in _boundings(mechanism, unit)[:1]:
+            words = {"neighbours": relation, "method": method, "epsilon": epsilon, "items": 2}
+            yield from _accepted(mechanism, unit=unit, **words, **bounds)
 
 
 def _special_black_boxes() -> Iterator[Words]:
@@ -253,6 +270,9 @@ def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
     yield make_case(ZONOTOPE, method=Method.WIN_RATE, items=3, **pairs)
     yield make_case(GAUSSIAN, **coarse)
     yield make_case(LAPLACE, method=Method.WINS, items=3, groups=GROUPS, **people)
+    for mechanism, unit in itertools.product(_others(), Unit):
+        for bounds in _boundings(mechanism, unit):
+            yield from _accepted(mechanism, unit=unit, method=Method.NET_WINS, epsilon=epsilon, items=3, **bounds)
     if quick:
         return
     yield make_case(LAPLACE, neighbours="add-remove", method=Method.WINS, items=4, **people)

@@ -34,6 +34,8 @@ class Moves:
     """whether no movement exceeded the bound, in exact arithmetic"""
     changed: tuple[str, ...]
     """what else differed between neighbours, and must not"""
+    tight: bool = True
+    """whether some pair must reach the bound"""
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -41,7 +43,7 @@ class Moves:
         found = [f"{name} differs between neighbours" for name in self.changed]
         if not self.within:
             found.append(f"moves {self.furthest:.7g} times as far as derived")
-        elif self.furthest < ENOUGH:
+        elif self.tight and self.furthest < ENOUGH:
             found.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
         return tuple(found)
 
@@ -63,7 +65,9 @@ def check(case: Case, pairs: int, releases: int = 1) -> Moves:
                 furthest = max(furthest, part_of(case, moved, allowed))
             if index < releases or pair.skip_invalid:
                 changed |= _released_differently(case, pair, Path(folder))
-    return Moves(pairs, furthest, within, tuple(sorted(changed)))
+    # Of noise that only its law describes, the loss at one point is compared; with δ > 0 that may be far below ε.
+    tight = case.perturbed is not None or norms.is_known(case.calibrated) or case.privacy.delta == 0
+    return Moves(pairs, furthest, within, tuple(sorted(changed)), tight)
 
 
 def _sides(case: Case, pair: Neighbouring, folder: Path) -> tuple[Seen, Seen]:

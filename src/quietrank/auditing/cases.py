@@ -15,6 +15,7 @@ from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, smallest_gamma
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, PerturbedMLE
+from quietrank.noise import lattice
 from quietrank.promise.items import Items, declare, with_pairs
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
 from quietrank.promise.promise import Promise
@@ -60,6 +61,11 @@ class Case:
     def calibrated(self) -> Calibrated:
         """The noise that a release of this kind would draw."""
         return choice.choose(self.promise, self.method, self.mechanism).noise
+
+    @property
+    def has_exact_loss(self) -> bool:
+        """Whether the loss is known at every output; of δ > 0 only for Gaussian noise."""
+        return self.privacy.delta == 0 or isinstance(self.calibrated.noise, lattice.GaussianNoise)
 
     @property
     def statistic(self) -> Statistic | None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quietrank.auditing import norms
 from quietrank.auditing.cases import Case
+from quietrank.maths import zonotopes
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.privacy import Neighbours, Unit
 
@@ -185,7 +185,7 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
 def _split(case: Case) -> tuple[Saying, Saying, Saying]:
     """The pairs across the largest cut of the askable ones, won from one side; those within either side."""
     graph = case.items.graph
-    inside, _ = max(norms.cuts(graph), key=lambda cut: cut[1])
+    inside, _ = max(zonotopes.cuts(graph), key=lambda cut: cut[1])
     across, first, second = list[Answer](), list[Answer](), list[Answer]()
     for i, j in graph.edges:
         if (i in inside) != (j in inside):

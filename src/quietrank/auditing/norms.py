@@ -5,30 +5,50 @@ All in exact fractions: a weight rounded up by a millionth is a broken bound. Sq
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
+from quietrank.errors import PrivacyError
+from quietrank.maths import zonotopes
 from quietrank.mechanisms import gaussian, laplace, zonotope
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.noise import knorm, lattice
-from quietrank.promise.graph import Graph
+
+ROUNDING = 1e-9
+"""what floating point may add to a computed loss, relative"""
 
 INFINITE = Fraction(10**9)
 """stands for a difference outside of the body's plane, which no factor covers"""
 
 
 def allowed(calibrated: Calibrated) -> Fraction:
-    """The sensitivity that was derived, in votes (squared for L2), or in units of K."""
+    """The sensitivity that was derived, in votes (squared for L2), or in units of K; of other noise ε itself."""
     promise, statistic = calibrated.promise, calibrated.statistic
     if isinstance(calibrated.noise, lattice.GaussianNoise):
         return gaussian.l2_reach(promise, statistic, calibrated.clip)
     if _body(calibrated) is not None:
         return zonotope.gauge_reach(promise, statistic)
-    return laplace.l1_reach(promise, statistic)
+    if is_known(calibrated):
+        return laplace.l1_reach(promise, statistic)
+    return Fraction(calibrated.privacy.epsilon * (1 + ROUNDING))
+
+
+def is_known(calibrated: Calibrated) -> bool:
+    """Whether the noise is of a kind that this audit has formulas of its own for; other noise is taken at its law."""
+    return isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise | knorm.KNormNoise)
+
+
+def log_density(calibrated: Calibrated, noise: Floats) -> Floats:
+    """Of noise in lattice steps, by its own law."""
+    known = calibrated.law.log_density(noise * float(calibrated.step))
+    if known is None:
+        raise PrivacyError(
+            f"the audit cannot judge {calibrated.mechanism}: its law has no log_density; add that, and a cdf if it is "
+            "known"
+        )
+    return known
 
 
 def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
@@ -43,7 +63,15 @@ def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     body = _body(calibrated)
     if body is not None:
         return zonotope_gauge(body, signed(calibrated, difference).tolist()) * step
-    return sum(abs(int(x)) for x in difference) * step
+    if is_known(calibrated):
+        return sum(abs(int(x)) for x in difference) * step
+    return Fraction(_loss_at_the_centre(calibrated, difference))
+
+
+def _loss_at_the_centre(calibrated: Calibrated, difference: Integers) -> float:
+    """log p(0) − log p(difference): of noise with density ∝ exp(−ε‖z‖) that is ε‖difference‖."""
+    there, here = log_density(calibrated, np.array([difference, np.zeros_like(difference)], dtype=np.float64))
+    return float(here - there)
 
 
 def _body(calibrated: Calibrated) -> knorm.Zonotope | None:
@@ -59,29 +87,13 @@ def signed(calibrated: Calibrated, values: Integers) -> Integers:
     return np.concatenate([values[..., :half], -values[..., half:]], axis=-1)
 
 
-@lru_cache(maxsize=64)
-def cuts(graph: Graph) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Every set S of vertices, up to its complement, with the number of edges that leave it."""
-    n = graph.vertices
-    found = []
-    for size in range(1, n):
-        for inside in itertools.combinations(range(n), size):
-            if n - 1 not in inside:
-                found.append((inside, sum((i in inside) != (j in inside) for i, j in graph.edges)))
-    return tuple(found)
-
-
 def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
-    """The factor by which K must be blown up to contain the point.
-
-    z is a flow through G with at most t on every edge if and only if |z(S)| ≤ t·(edges that leave S) for every set
-    S of vertices (Gale 1957, Hoffman 1960). So ‖z‖ = max over S of |z(S)|/cut(S).
-    """
+    """The factor by which K must be blown up to contain the point, exactly: from all cuts (maths/zonotopes.py)."""
     n = body.graph.vertices
     if sum(point[:n]) != 0:
         return INFINITE
     largest = Fraction(0)
-    for inside, leaving in cuts(body.graph):
+    for inside, leaving in zonotopes.cuts(body.graph):
         through = abs(sum(point[i] for i in inside))
         if through and not leaving:
             return INFINITE
@@ -93,40 +105,15 @@ def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
 def zonotope_gauges(body: knorm.Zonotope, points: Floats) -> Floats:
     """The same for many real points at once; what sticks out of the plane of K, as rounding does, is projected away."""
     n = body.graph.vertices
-    inside, leaving = _cut_matrix(body.graph)
-    through = np.abs(centred(body.graph, points[:, :n]) @ inside.T) / leaving
-    gauges = np.asarray(through.max(axis=1))
+    gauges = zonotopes.gauges(body.graph, points[:, :n])
+    if gauges is None:
+        raise AssertionError("this graph is too large to be audited")
     return gauges if body.extra is None else np.maximum(gauges, np.abs(points[:, n]) / float(body.extra))
 
 
 def facets(body: knorm.Zonotope, points: Floats) -> Integers:
     """Which facet of K each point lies behind: the number of the cut that gives the gauge, with its sign."""
-    inside, leaving = _cut_matrix(body.graph)
-    through = centred(body.graph, points[:, : body.graph.vertices]) @ inside.T / leaving
+    inside, leaving = zonotopes.bonds(body.graph)
+    through = zonotopes.centred(body.graph, points[:, : body.graph.vertices]) @ inside.T / leaving
     which = np.abs(through).argmax(axis=1)
     return np.asarray(2 * which + (through[np.arange(len(points)), which] > 0), dtype=np.int64)
-
-
-def centred(graph: Graph, points: Floats) -> Floats:
-    """Each component's mean taken out."""
-    label = np.array(graph.component)
-    within = (label[:, None] == label[None, :]).astype(np.float64)
-    return np.asarray(points - points @ (within / within.sum(axis=1, keepdims=True)).T)
-
-
-@lru_cache(maxsize=64)
-def _cut_matrix(graph: Graph) -> tuple[Floats, Floats]:
-    """The sets that give facets: those with both sides connected within their component are enough, and few."""
-    listed = [(inside, leaving) for inside, leaving in cuts(graph) if leaving and _is_bond(graph, inside)]
-    matrix = np.zeros((len(listed), graph.vertices))
-    for row, (inside, _) in enumerate(listed):
-        matrix[row, list(inside)] = 1
-    return matrix, np.array([leaving for _, leaving in listed], dtype=np.float64)
-
-
-def _is_bond(graph: Graph, inside: tuple[int, ...]) -> bool:
-    """Whether taking out the edges that leave S adds exactly one component, and S holds no other component whole."""
-    kept = tuple((i, j) for i, j in graph.edges if (i in inside) == (j in inside))
-    split = Graph(graph.vertices, kept)
-    touched = {graph.component[i] for i, j in graph.edges if (i in inside) != (j in inside)}
-    return graph.dimension - split.dimension == 1 and {graph.component[i] for i in inside} == touched

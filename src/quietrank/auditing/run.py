@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
-from quietrank.auditing import blackbox, bounds, distribution, growing, losses, neighbours, seal, trace
+from quietrank.auditing import blackbox, bounds, distribution, growing, losses, neighbours, norms, seal, trace
 from quietrank.auditing.attacked import all_cases, black_box_cases, growing_cases, noise_cases
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Neighbouring
@@ -45,8 +45,6 @@ Job = Callable[[], Any]
 EPSILONS = (0.1, 1.0, 4.0)
 RISK = 1e-3
 """the probability with which a correct library fails somewhere: 99.9 % confidence, shared by all random tests"""
-ROUNDING = 1e-9
-"""what floating point may add to a computed loss, relative"""
 PART = 100_000
 """black-box runs are drawn in parts of this many, so that all cores have work"""
 
@@ -130,7 +128,7 @@ def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
         subject=first.subject,
         epsilon=first.privacy.epsilon,
         measured=largest,
-        passed=largest <= first.privacy.epsilon * (1 + ROUNDING),
+        passed=largest <= first.privacy.epsilon * (1 + norms.ROUNDING),
         runs=drawn,
         seconds=time.perf_counter() - began,
         detail=f"{exact} at any output, {len(cases)} statistics",
@@ -349,12 +347,11 @@ def _jobs(
 ) -> tuple[list[Job], float]:
     """The work, the longest first, and the risk of each random test."""
     cases = chosen.among(all_cases(epsilon, quick=quick))
-    promises: dict[str, list[Case]] = {}
-    for case in cases:
-        promises.setdefault(case.subject, []).append(case)
+    promises = _alike(cases)
     fitted = chosen.among(noise_cases(epsilon, quick=quick))
     sealed = [case for case in cases if case.perturbed]
     sealed = _first_of_each(sealed) if quick else sealed
+    exact = [case for case in cases if case.has_exact_loss]
     each = risk / max(1, len(attacked) + len(fitted) + len(sealed))
     jobs: list[Job] = []
     for case in sorted(attacked, key=lambda case: -_runs(case, sizes)):
@@ -364,10 +361,22 @@ def _jobs(
     jobs += [partial(bounds_check, alike, sizes) for alike in promises.values()]
     jobs += [partial(seal_check, case, sizes, each) for case in sealed]
     jobs += [partial(noise_check, case, sizes, each) for case in fitted]
-    jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in promises.values()]
+    jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in _alike(exact).values()]
     if not quick:
-        jobs += [partial(loss_check, [case], sizes) for case in attacked if case.privacy.epsilon != epsilon]
+        jobs += [
+            partial(loss_check, [case], sizes)
+            for case in attacked
+            if case.privacy.epsilon != epsilon and case.has_exact_loss
+        ]
     return jobs, each
+
+
+def _alike(cases: list[Case]) -> dict[str, list[Case]]:
+    """Those of one promise together."""
+    promises: dict[str, list[Case]] = {}
+    for case in cases:
+        promises.setdefault(case.subject, []).append(case)
+    return promises
 
 
 def _first_of_each(cases: list[Case]) -> list[Case]:

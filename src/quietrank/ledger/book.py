@@ -21,7 +21,7 @@ from quietrank.ledger.file import broken, reading, writing
 from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
 from quietrank.promise.accounting import Charge
 from quietrank.promise.arguments import file_path, parse
-from quietrank.promise.privacy import Neighbours, Privacy, Unit, plain_number
+from quietrank.promise.privacy import Neighbours, Unit, checked_delta, checked_epsilon, plain_number
 
 
 class BudgetLedger:
@@ -35,8 +35,7 @@ class BudgetLedger:
         cls, path: str | Path, epsilon: float, delta: float = 0.0, *, data: str, unit: str, neighbours: str = "replace"
     ) -> BudgetLedger:
         """Make a new ledger, whole or not at all; never over an existing file."""
-        checked = Privacy(epsilon, "comparison", delta)  # for its checks of ε and δ
-        plans = Budget.plans(checked.epsilon, checked.delta)
+        plans = Budget.plans(checked_epsilon(epsilon), checked_delta(delta))
         kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
         if not (isinstance(data, str) and data.strip()):
             name = either('data="student survey"', "--data NAME")

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
+from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy import special
+
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.mechanism import Calibrated, Figure, Mechanism
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
 from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.promise.privacy import Unit
@@ -21,8 +24,6 @@ from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from quietrank.arrays import Floats
 
 TYPICAL_RATE_VARIANCE = 0.018
@@ -71,8 +72,8 @@ class Gaussian(Mechanism):
         if not isinstance(calibrated.noise, GaussianNoise):
             raise AssertionError(f"{type(calibrated.noise).__name__} is no Gaussian noise")
         squared = l2_reach(calibrated.promise, calibrated.statistic, calibrated.clip) / calibrated.step**2
-        rho, epsilon = gaussian_rho(calibrated.noise.scale, squared), calibrated.privacy.epsilon
-        return Cost(epsilon, delta_of(rho, as_written(epsilon)), rho)
+        rho, epsilon = gaussian_rho(calibrated.noise.scale, squared), as_written(calibrated.privacy.epsilon)
+        return Cost(epsilon, delta_of(rho, epsilon), rho)
 
 
 def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fraction:
@@ -100,7 +101,7 @@ def default_clip(promise: Promise, statistic: Statistic) -> float:
 
 
 @dataclass(frozen=True)
-class GaussianLaw:
+class GaussianLaw(Law):
     """Gaussian noise on every entry."""
 
     statistic: Statistic
@@ -122,11 +123,23 @@ class GaussianLaw:
     def spread(self) -> Spread:
         return self.statistic.spread(self.sigma**2, 0.0, 0.0, self.share)
 
+    def _sigmas(self) -> Floats:
+        """Of each entry: exposures are released as βd."""
+        sigmas = np.full(self.statistic.per_item * self.items, self.sigma)
+        sigmas[self.items :] /= self.share
+        return sigmas
+
+    def cdf(self, x: Floats) -> Floats | None:
+        return np.asarray(special.ndtr(np.asarray(x) / self.sigma))
+
+    def log_density(self, noise: Floats) -> Floats | None:
+        sigmas = self._sigmas()
+        return np.asarray(-((noise / sigmas) ** 2).sum(axis=-1) / 2 - np.log(sigmas * sqrt(2 * pi)).sum())
+
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
         """`draws` rows of noise."""
-        noise = rng.normal(0, self.sigma, (draws, self.statistic.per_item * self.items))
-        noise[:, self.items :] /= self.share
-        return noise
+        sigmas = self._sigmas()
+        return rng.normal(0, 1.0, (draws, len(sigmas))) * sigmas
 
 
 GAUSSIAN = Gaussian()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.errors import PrivacyError
-from quietrank.mechanisms.mechanism import Calibrated, Figure, Mechanism, Noise
+from quietrank.maths import laws
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism, Noise
 from quietrank.noise.knorm import KNormNoise, SumZero
 from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_scale
 from quietrank.noise.tiles import positive_weights
@@ -101,7 +102,7 @@ def _scales(noise: Noise) -> list[float]:
 
 
 @dataclass(frozen=True)
-class LaplaceLaw:
+class LaplaceLaw(Law):
     """Laplace noise on every entry; with `sum_zero`, given that the noise on net wins sums to zero."""
 
     statistic: Statistic
@@ -119,6 +120,16 @@ class LaplaceLaw:
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "laplace", "scale": self.scale, "sum_zero": self.sum_zero}
+
+    def cdf(self, x: Floats) -> Floats | None:
+        size = self.statistic.per_item * self.items
+        return laws.sum_zero_cdf(x, self.scale, size) if self.sum_zero else laws.laplace_cdf(x, self.scale)
+
+    def log_density(self, noise: Floats) -> Floats | None:
+        size = self.statistic.per_item * self.items
+        of_items = laws.sum_zero_log_density if self.sum_zero else laws.laplace_log_density
+        total = laws.laplace_log_density(noise[..., size:], self.scale / self.share)
+        return of_items(self.statistic.unsigned(noise[..., :size]), self.scale) + total
 
     @property
     def spread(self) -> Spread:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+import numpy as np
+
 from quietrank.errors import PrivacyError
 from quietrank.promise.accounting import Cost
 from quietrank.promise.privacy import Privacy
@@ -19,7 +21,6 @@ from quietrank.promise.promise import Clip, Promise
 from quietrank.statistics.statistic import Spread, Statistic
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from quietrank.arrays import Floats, Integers
@@ -34,33 +35,69 @@ class Noise(Protocol):
     def add_to(self, values: Any) -> Integers: ...
 
 
-class Law(Protocol):
+class Law(ABC):
     """How the noise on the released values is distributed; public, in votes.
 
     It serves planning, intervals and estimators, which need to know how far off a noisy value may be.
     """
 
     @property
+    @abstractmethod
     def spread(self) -> Spread:
         """Standard deviations of the noise."""
-        ...
 
     @property
+    @abstractmethod
     def size(self) -> float:
         """What the noise is proportional to."""
-        ...
 
+    @abstractmethod
     def of_size(self, size: float) -> Law:
         """The same law at another size."""
-        ...
 
+    @abstractmethod
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
         """`draws` rows of pseudo-random noise, in votes; never used for a release."""
-        ...
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """What a saved tally says about it."""
-        ...
+
+    @property
+    def most_draws(self) -> int | None:
+        """How many draws a plan should sample at most, where they take long."""
+        return None
+
+    def log_density(self, noise: Floats) -> Floats | None:
+        """The logarithm of the density of each row of noise; None where no formula is known."""
+        return None
+
+    def pdf(self, noise: Floats) -> Floats | None:
+        """The density of each row of noise; None where no formula is known."""
+        log_density = self.log_density(noise)
+        return None if log_density is None else np.exp(log_density)
+
+    def cdf(self, x: Floats) -> Floats | None:
+        """P(noise on an item's first entry ≤ x); None where no formula is known."""
+        return None
+
+    def quantile(self, p: float) -> float | None:
+        """The x with cdf(x) = p, 0 < p < 1; None where no formula is known."""
+        if self.cdf(np.zeros(1)) is None:
+            return None
+        low, high = -self.spread.value, self.spread.value
+        while self._below(low) > p:
+            low *= 2
+        while self._below(high) < p:
+            high *= 2
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._below(middle) < p else (low, middle)
+        return (low + high) / 2
+
+    def _below(self, x: float) -> float:
+        (share,) = np.asarray(self.cdf(np.array([x])))
+        return float(share)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from math import inf, sqrt
+from math import inf, lgamma, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.mechanism import Calibrated, Figure, Mechanism
+from quietrank.maths import zonotopes
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.knorm import KNormNoise, Zonotope
 from quietrank.noise.tiles import Below, corner, spanning_forest
 from quietrank.promise.accounting import Cost, as_written
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 MOST_ZONOTOPE_PAIRS = 20_000
 """A draw takes about 25 ms and 0.6 GB at this many pairs (all of 200 items), and both grow with their square."""
+
+FEWEST_DRAWS = 100
+MOST_DRAWN_EDGES = 2_000_000
+"""A plan samples so many draws that their spanning trees look at about this many edges; then draws are used again."""
 
 PRECISION = 60_000
 """How many entries are sampled to find the size of zonotope noise: its standard deviation to about half a per cent."""
@@ -110,7 +115,7 @@ def _extra(promise: Promise, statistic: Statistic) -> Fraction | None:
 
 
 @dataclass(frozen=True)
-class ZonotopeLaw:
+class ZonotopeLaw(Law):
     """r·u, r ~ Gamma(d + 1) times a unit, u uniform on Z(G), or on Z(G) × [−t, t]."""
 
     statistic: Statistic
@@ -133,6 +138,22 @@ class ZonotopeLaw:
     def spread(self) -> Spread:
         one = _spread_of_one(self.of_size(1.0))
         return Spread(one.value * self.unit, one.net_wins * self.unit, one.exposure * self.unit, one.kurtosis)
+
+    @property
+    def most_draws(self) -> int | None:
+        return max(FEWEST_DRAWS, MOST_DRAWN_EDGES // len(self.graph.edges))
+
+    def log_density(self, noise: Floats) -> Floats | None:
+        """−‖z‖/unit − log(d!·unit^d·volume of K): of all entries but one in each component of the graph."""
+        n = self.graph.vertices
+        gauges = zonotopes.gauges(self.graph, self.statistic.unsigned(noise[..., :n]))
+        if gauges is None:
+            return None
+        d, log_volume = self.graph.dimension, zonotopes.log_volume(self.graph)
+        if self.extra is not None:
+            gauges = np.maximum(gauges, np.abs(noise[..., n]) / self.extra)
+            d, log_volume = d + 1, log_volume + log(2 * self.extra)
+        return np.asarray(-gauges / self.unit - lgamma(d + 1) - d * log(self.unit) - log_volume)
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
         """`draws` rows of noise."""

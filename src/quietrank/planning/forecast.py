@@ -16,7 +16,6 @@ from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.choose import candidates, choose, expected_noise
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
-from quietrank.mechanisms.zonotope import ZonotopeLaw
 from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure, smallest_steps
 from quietrank.planning.memory import require_memory
 from quietrank.planning.question import Question
@@ -24,10 +23,6 @@ from quietrank.planning.scoring import Maker, Noise
 from quietrank.planning.survey import Advance, Counts, Simulated, plain_weight, simulate
 from quietrank.statistics.method import Method, needs_pairs
 from quietrank.statistics.scores import SCORES
-
-FEWEST_DRAWS = 100
-MOST_DRAWS = 2_000_000
-"""The edges of spanning trees and their graphs that zonotope noise may look at; draws are used again beyond that."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +133,7 @@ class Forecast:
         """Noise of size 1, a row for each repetition, or fewer to be used in turn; the same for every ε."""
         unit = law.of_size(1.0)
         if unit not in self._noise:
-            draws = self.question.runs
-            if isinstance(unit, ZonotopeLaw):
-                draws = min(draws, max(FEWEST_DRAWS, MOST_DRAWS // len(unit.graph.edges)))
+            draws = min(self.question.runs, unit.most_draws or self.question.runs)
             self._noise[unit] = unit.sample(np.random.default_rng([self.question.seed, 2**31]), draws)
         return self._noise[unit]
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from quietrank.errors import QuietrankError, option
 from quietrank.mechanisms.choose import candidates
+from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.planning.question import FEWEST_REPETITIONS, Question
 from quietrank.planning.scoring import BLOCK
 from quietrank.planning.survey import Survey, sampled_people
@@ -18,6 +19,8 @@ from quietrank.statistics.method import needs_pairs
 MOST_BYTES = 2_000_000_000
 BASE = 250_000_000
 """Python, NumPy and the other libraries, and the tables of the laws of noise."""
+
+MOST_LISTED = 100_000
 
 
 def require_memory(question: Question) -> None:
@@ -48,7 +51,14 @@ def bytes_needed(question: Question) -> int:
 def _held(question: Question) -> int:
     """Numbers per repetition and item: 4 for the truth, 2 for counts, 2 for each noise, and 4 that come and go."""
     clipping = question.privacy.delta > 0
-    return 4 + (4 if clipping else 2) + 2 * len(candidates(question.promise, question.method)) + 4
+    return 4 + (4 if clipping else 2) + 2 * _mechanisms(question) + 4
+
+
+def _mechanisms(question: Question) -> int:
+    """How many are compared; at most all, where listing so many items just to find out would take too much itself."""
+    if question.survey.items > MOST_LISTED:
+        return sum(mechanism.automatic for mechanism in MECHANISMS.values())
+    return len(candidates(question.promise, question.method))
 
 
 def _pairs(question: Question) -> int:

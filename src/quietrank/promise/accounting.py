@@ -31,6 +31,11 @@ class Cost:
     delta: float
     rho: float | None
 
+    def covers(self, other: Cost) -> bool:
+        """Whether whoever pays this has paid for the other, in each way it can be counted."""
+        in_zcdp = self.rho is None or (other.rho is not None and other.rho <= self.rho)
+        return other.epsilon <= self.epsilon and other.delta <= self.delta and in_zcdp
+
     @classmethod
     def pure(cls, epsilon: float) -> Cost:
         """ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, proposition 3.3)."""

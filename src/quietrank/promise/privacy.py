@@ -85,7 +85,7 @@ class Privacy:
         values = {
             "epsilon": checked_epsilon(epsilon),
             "unit": parse(Unit, "unit", unit),
-            "delta": _checked_delta(delta),
+            "delta": checked_delta(delta),
             "neighbours": parse(Neighbours, "neighbours", neighbours),
             "design": parse(Design, "design", design),
             "max_per_person": _checked_limit(max_per_person),
@@ -250,7 +250,7 @@ def checked_epsilon(epsilon: object) -> float:
     return value
 
 
-def _checked_delta(delta: object) -> float:
+def checked_delta(delta: object) -> float:
     value = number(delta)
     if value is None or not 0 <= value <= LARGEST_DELTA:
         raise PrivacyError(

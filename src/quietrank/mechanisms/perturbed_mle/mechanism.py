@@ -22,7 +22,7 @@ from quietrank.maths.certificate import Objective
 from quietrank.maths.links import LOGISTIC, Link, check_decimals, get_link, is_built_in
 from quietrank.maths.minimise import minimise
 from quietrank.maths.pairs import Pairs
-from quietrank.mechanisms.mechanism import Calibrated, Figure, Mechanism
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.mechanisms.perturbed_mle.loss import (
     Calibration,
     default_gamma,
@@ -210,7 +210,7 @@ def objective_of(pairs: PairWins, plan: Plan, draw: Sequence[int]) -> Objective:
 
 
 @dataclass(frozen=True)
-class ScoresLaw:
+class ScoresLaw(Law):
     """The noise on scores, as far as public values tell."""
 
     plan: Plan
