@@ -95,7 +95,7 @@ def _boundings(mechanism: Mechanism, unit: Unit) -> list[Words]:
 
 
 def _accepts(mechanism: Mechanism, unit: Unit, bound: Words) -> bool:
-    return any(list(_accepted(mechanism, unit=unit, method=method, **bound)) for method in METHODS)
+    return any(True for _ in _by_any_method(mechanism, bound, unit=unit))
 
 
 def _accepted(mechanism: Mechanism, **words: Any) -> Iterator[Case]:
@@ -112,6 +112,8 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
     if quick:
         if design == "uniform":
             return ()
+        if mechanism in _others():
+            return METHODS
         wins = mechanism is LAPLACE and neighbours is Neighbours.REPLACE
         return (Method.WIN_RATE, Method.WINS) if wins else (Method.WIN_RATE,)
     return METHODS
@@ -125,17 +127,20 @@ def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
         yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
     for mechanism in _others():
         for words in (VOTES | SPLIT, ANSWERS | SPLIT, ANSWERS | {"pairs": CHORD}, CAPPED):
-            for bounds in ({}, {"delta": DELTA, "clip": CLIP if "one_per_pair" in words else None}):
-                yield from itertools.islice(_accepted(mechanism, **words, **bounds, epsilon=epsilon), 1)
+            delta = {"delta": DELTA} | ({"clip": CLIP} if "one_per_pair" in words else {})
+            yield from itertools.islice(_by_any_method(mechanism, words, words | delta, epsilon=epsilon), 1)
+
+
+def _by_any_method(mechanism: Mechanism, *forms: Words, **words: Any) -> Iterator[Case]:
+    """What the mechanism accepts of these, by whichever method."""
+    for form, method in itertools.product(forms, (Method.NET_WINS, *METHODS)):
+        yield from _accepted(mechanism, method=method, **form, **words)
 
 
 def _others() -> list[Mechanism]:
     """Mechanisms that this list knows nothing special about."""
-    return [
-        one
-        for one in MECHANISMS.values()
-        if one.name not in (LAPLACE.name, ZONOTOPE.name, GAUSSIAN.name) and SCORES not in one.statistics
-    ]
+    known = (LAPLACE, ZONOTOPE, GAUSSIAN)
+    return [one for one in MECHANISMS.values() if one not in known and SCORES not in one.statistics]
 
 
 def _grouped() -> tuple[list[Words], list[Words]]:
@@ -228,7 +233,7 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
                 yield make(method=Method.NET_WINS, epsilon=epsilon, items=2)
     for mechanism, unit, epsilon in itertools.product(_others(), Unit, epsilons):
         for bounds in _boundings(mechanism, unit)[:1]:
-            yield from _accepted(mechanism, unit=unit, method=Method.NET_WINS, epsilon=epsilon, items=2, **bounds)
+            yield from itertools.islice(_by_any_method(mechanism, bounds, unit=unit, epsilon=epsilon, items=2), 1)
     middle = 1.0 if 1.0 in epsilons else epsilons[0]
     yield make_case(LAPLACE, "person", method=Method.WINS, epsilon=middle, items=2, max_per_person=LIMIT)
     yield make_case(PERTURBED, "comparison", "add-remove", epsilon=middle, items=2)
@@ -272,7 +277,7 @@ def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
     yield make_case(LAPLACE, method=Method.WINS, items=3, groups=GROUPS, **people)
     for mechanism, unit in itertools.product(_others(), Unit):
         for bounds in _boundings(mechanism, unit):
-            yield from _accepted(mechanism, unit=unit, method=Method.NET_WINS, epsilon=epsilon, items=3, **bounds)
+            yield from itertools.islice(_by_any_method(mechanism, bounds, unit=unit, epsilon=epsilon, items=3), 1)
     if quick:
         return
     yield make_case(LAPLACE, neighbours="add-remove", method=Method.WINS, items=4, **people)

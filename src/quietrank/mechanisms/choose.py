@@ -34,7 +34,9 @@ def choose(promise: Promise, method: Method, mechanism: Mechanism | None = None,
     `votes`, how many there are, may be given only where all neighbours have as many.
     """
     if mechanism is not None:
-        return Choice(mechanism.calibrate(promise, released_by(mechanism, promise, method), votes))
+        statistic = released_by(mechanism, promise, method)
+        mechanism.require(promise, statistic)
+        return Choice(mechanism.calibrate(promise, statistic, votes))
     fitting = [each.calibrate(promise, released_by(each, promise, method)) for each in candidates(promise, method)]
     if not fitting:
         raise PrivacyError(

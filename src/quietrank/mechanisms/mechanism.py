@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, option
 from quietrank.promise.accounting import Cost
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip, Promise
@@ -188,8 +188,13 @@ class Mechanism(ABC):
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def require(self, promise: Promise, statistic: Statistic) -> None:  # noqa: B027
+    def require(self, promise: Promise, statistic: Statistic) -> None:
         """Raise the reason why it cannot release this statistic under this promise, if there is one."""
+        if statistic not in self.statistics:
+            raise PrivacyError(
+                f"the {self} mechanism does not release {statistic}; choose another {option('method')} or "
+                f"{option('mechanism')}"
+            )
 
     def refusal(self, promise: Promise, statistic: Statistic) -> PrivacyError | None:
         """The reason why it cannot release this statistic under this promise; None if it can."""

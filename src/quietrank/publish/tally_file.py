@@ -21,12 +21,12 @@ from quietrank.arrays import Floats, Integers
 from quietrank.errors import ReleaseError, either
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
-from quietrank.mechanisms.registry import named
+from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.promise.items import Items, check_names
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
 from quietrank.publish.files import TALLY
-from quietrank.publish.tabular import DAMAGE, NoiseRecord, damage, json_text, promise, read_json, written
+from quietrank.publish.tabular import DAMAGE, NoiseRecord, damage, json_text, promise, read_json, text, written
 from quietrank.statistics.method import STATISTICS
 from quietrank.statistics.scores import SCORES
 
@@ -110,9 +110,13 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None) -> NoisyTa
 
 def _noise(values: Mapping[str, Any], privacy: Privacy, promise: Promise) -> Calibrated:
     """The noise that this promise takes, which must be the one described: nobody may edit the promise alone."""
-    mechanism, statistic = named(values["mechanism"]["name"]), STATISTICS[values["statistic"]]
-    if mechanism is None or statistic is SCORES:
+    name, statistic = text(values["mechanism"]["name"]), STATISTICS[values["statistic"]]
+    if name not in MECHANISMS:
+        raise ValueError(f"it was made by the mechanism {name!r}, which is not known here: register it first")
+    mechanism = MECHANISMS[name]
+    if statistic is SCORES:
         raise ValueError("it holds no counts")
+    mechanism.require(promise, statistic)
     made = mechanism.calibrate(promise, statistic)
     described = (
         privacy, _fraction(values["step"]), _fraction(values["share"]), values["law"],
@@ -145,11 +149,11 @@ def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
     )
 
 
-def _fraction(text: Any) -> Fraction:
+def _fraction(value: Any) -> Fraction:
     """As `str` writes it; anything else, such as 1e999999999, might take forever to read."""
-    sound = isinstance(text, str) and re.fullmatch(r"[1-9]\d{0,99}(/[1-9]\d{0,99})?", text) is not None
+    sound = isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,99}(/[1-9]\d{0,99})?", value) is not None
     _require(sound, "a lattice step must be a fraction above 0, such as 1/2")
-    return Fraction(text)
+    return Fraction(value)
 
 
 def _items(values: Mapping[str, Any]) -> Items:
