@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from quietrank.maths import zonotopes
 from quietrank.mechanisms import registry
 from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
-from quietrank.mechanisms.laplace import LAPLACE, LaplaceLaw
+from quietrank.mechanisms.laplace import LaplaceLaw
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE, ZonotopeLaw
 from quietrank.promise.graph import complete, double_cover, from_pairs
