@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow docs clean
+.PHONY: demo test lint types unit slow audit bench docs clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -28,6 +28,14 @@ slow: .venv/installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+audit: .venv/installed
+	$(BIN)/quietrank audit
+
+# Everything but benchmarks/solver and benchmarks/accuracy, which take a quarter of an hour each; the solver's peers are
+# the extra `bench`, which has no solution together with constraints.txt.
+bench: .venv/installed
+	for name in startup mechanisms million ledger ingest; do $(BIN)/python benchmarks/$$name/run.py || exit 1; done
 
 docs: .venv/installed
 	$(BIN)/python docs/make_cli.py
