@@ -51,7 +51,7 @@ class WinsAndLosses(Statistic):
     squares: ClassVar[Squares] = (("wins", Fraction(1)), ("losses", Fraction(1)))
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
-        """1 win and 1 loss per vote: 2L. Replaced, both move like net wins where both answer, else less: 4m."""
+        """1 win and 1 loss per vote: 2L. Replaced, each moves like net wins where both people answer, else less: 4m."""
         return 2 * limits.weight if change is Neighbours.ADD_REMOVE else 4 * limits.net_wins
 
     def l2(self, change: Neighbours) -> Fraction:

@@ -315,9 +315,9 @@ def score_noise(plan: Plan, n: int, per_item: float | None) -> float:
 
     w has variance 2λ² and moves the minimiser by −(H + γI)⁻¹w, where H is the curvature of the votes. Where nothing
     about them is public, H may be 0, and √2·λ/γ is an upper limit. With d = `per_item` comparisons of every item,
-    evenly spread, H = d·h·n/(n − 1) on vectors that sum to zero, h = −(log F)'' at the differences between scores. Those of
-    the noise itself are used, √2 standard deviations: the largest solution, approached from above. The sealing noise
-    is added to it.
+    evenly spread, H = d·h·n/(n − 1) on vectors that sum to zero, h = −(log F)'' at the differences between scores.
+    Those of the noise itself are used, √2 standard deviations: the largest solution, approached from above. The
+    sealing noise is added to it.
     """
     size = math.sqrt(2 * (1 - 1 / n)) * plan.lambda_
     sd = size / plan.gamma
