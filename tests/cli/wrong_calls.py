@@ -462,7 +462,7 @@ VOTES: list[Line] = [
         ("header-only.csv", "has no votes"),
         ("one-column.csv", "single column 'winner'"),
         ("nameless.csv", "no name in the header"),
-        ("twice.csv", "stands twice"),
+        ("twice.csv", "appears twice"),
         ("huge-header.csv", "the header"),
         ("ragged.csv", "line 3"),
         ("quote.csv", "cannot be read|do not fit"),
