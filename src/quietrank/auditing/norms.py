@@ -1,6 +1,6 @@
-"""A difference of two statistics and the noise that must cover it in; how far it is, and how far it may be, out.
+"""A difference of two statistics and the noise that must cover it in; how large it is, and how large it may be, out.
 
-All in exact fractions: a weight rounded up by a millionth is a broken bound. Squares in the L2 norm.
+All in exact fractions: a weight rounded up by a millionth breaks the bound. For the L2 norm, squares are used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quietrank.noise import knorm, lattice
 from quietrank.promise.graph import Graph
 
 INFINITE = Fraction(10**9)
-"""stands for a difference outside of the body's plane, which no factor covers"""
+"""represents a difference outside of the body's plane, which no factor covers"""
 
 
 def allowed(calibrated: Calibrated) -> Fraction:
@@ -32,7 +32,7 @@ def allowed(calibrated: Calibrated) -> Fraction:
 
 
 def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
-    """How far these two statistics are apart, in the same measure; one row for each group, whose losses add up."""
+    """How far apart the two statistics are, in the same measure; one row for each group, whose losses add up."""
     return sum((_moved(calibrated, row) for row in np.atleast_2d(difference)), Fraction(0))
 
 
@@ -47,12 +47,12 @@ def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
 
 
 def _body(calibrated: Calibrated) -> knorm.Zonotope | None:
-    drawn = calibrated.noise
-    return drawn.body if isinstance(drawn, knorm.KNormNoise) and isinstance(drawn.body, knorm.Zonotope) else None
+    noise = calibrated.noise
+    return noise.body if isinstance(noise, knorm.KNormNoise) and isinstance(noise.body, knorm.Zonotope) else None
 
 
 def signed(calibrated: Calibrated, values: Integers) -> Integers:
-    """(wins, −losses) where the body of the noise is one of these; the values as they are elsewhere."""
+    """(wins, −losses) where the body of the noise is for these; otherwise the values unchanged."""
     if not (isinstance(calibrated.noise, knorm.KNormNoise) and calibrated.statistic.mirrored):
         return values
     half = values.shape[-1] // 2
@@ -63,16 +63,16 @@ def signed(calibrated: Calibrated, values: Integers) -> Integers:
 def cuts(graph: Graph) -> tuple[tuple[tuple[int, ...], int], ...]:
     """Every set S of vertices, up to its complement, with the number of edges that leave it."""
     n = graph.vertices
-    found = []
+    sets = []
     for size in range(1, n):
         for inside in itertools.combinations(range(n), size):
             if n - 1 not in inside:
-                found.append((inside, sum((i in inside) != (j in inside) for i, j in graph.edges)))
-    return tuple(found)
+                sets.append((inside, sum((i in inside) != (j in inside) for i, j in graph.edges)))
+    return tuple(sets)
 
 
 def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
-    """The factor by which K must be blown up to contain the point.
+    """The factor by which K must be scaled up to contain the point.
 
     z is a flow through G with at most t on every edge if and only if |z(S)| ≤ t·(edges that leave S) for every set
     S of vertices (Gale 1957, Hoffman 1960). So ‖z‖ = max over S of |z(S)|/cut(S).
@@ -91,7 +91,7 @@ def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
 
 
 def zonotope_gauges(body: knorm.Zonotope, points: Floats) -> Floats:
-    """The same for many real points at once; what sticks out of the plane of K, as rounding does, is projected away."""
+    """The same for many real points at once; they are projected onto the plane of K, because of rounding."""
     n = body.graph.vertices
     inside, leaving = _cut_matrix(body.graph)
     through = np.abs(centred(body.graph, points[:, :n]) @ inside.T) / leaving
@@ -108,7 +108,7 @@ def facets(body: knorm.Zonotope, points: Floats) -> Integers:
 
 
 def centred(graph: Graph, points: Floats) -> Floats:
-    """Each component's mean taken out."""
+    """The points with each component's mean subtracted."""
     label = np.array(graph.component)
     within = (label[:, None] == label[None, :]).astype(np.float64)
     return np.asarray(points - points @ (within / within.sum(axis=1, keepdims=True)).T)
@@ -116,7 +116,7 @@ def centred(graph: Graph, points: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _cut_matrix(graph: Graph) -> tuple[Floats, Floats]:
-    """The sets that give facets: those with both sides connected within their component are enough, and few."""
+    """The sets that give facets: those with both sides connected within their component are enough, and are few."""
     listed = [(inside, leaving) for inside, leaving in cuts(graph) if leaving and _is_bond(graph, inside)]
     matrix = np.zeros((len(listed), graph.vertices))
     for row, (inside, _) in enumerate(listed):
@@ -125,8 +125,7 @@ def _cut_matrix(graph: Graph) -> tuple[Floats, Floats]:
 
 
 def _is_bond(graph: Graph, inside: tuple[int, ...]) -> bool:
-    """Whether taking out the edges that leave S adds exactly one component, and S holds no other component whole."""
-    kept = tuple((i, j) for i, j in graph.edges if (i in inside) == (j in inside))
-    split = Graph(graph.vertices, kept)
+    """Whether removing the edges that leave S adds exactly one component, and S contains no other whole component."""
+    split = Graph(graph.vertices, tuple((i, j) for i, j in graph.edges if (i in inside) == (j in inside)))
     touched = {graph.component[i] for i, j in graph.edges if (i in inside) != (j in inside)}
     return graph.dimension - split.dimension == 1 and {graph.component[i] for i in inside} == touched
