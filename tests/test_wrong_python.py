@@ -398,7 +398,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "create surrogate": (lambda w: BudgetLedger.create(w.folder / "b\0", 1, data="v", unit="person"), "path"),
     "open int": (lambda w: BudgetLedger.open(5), "path must be the path"),
     "open None": (lambda w: BudgetLedger.open(None), "path must be the path"),
-    "open votes": (lambda w: BudgetLedger.open(w.csv), "is no ledger"),
+    "open votes": (lambda w: BudgetLedger.open(w.csv), "is not a ledger"),
     "open folder": (lambda w: BudgetLedger.open(w.folder), "no ledger"),
     # plans and audits
     "plan items text": (lambda w: qr.plan("5", 20, 3), "items must be a whole number"),

@@ -1,4 +1,4 @@
-"""Jobs in, their results out as they come, from worker processes that Ctrl-C stops together with their parent."""
+"""Jobs in, their results out as they finish, from worker processes that Ctrl-C stops together with their parent."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Literal, TypeVar
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def results(
-    jobs: Sequence[Callable[[], Made]], workers: int, start: Literal["fork", "spawn"]
-) -> Iterator[tuple[int, Made]]:
-    """Each job's number and result; `start` says whether workers are copies of this process or begin anew."""
+    jobs: Sequence[Callable[[], Result]], workers: int, start: Literal["fork", "spawn"]
+) -> Iterator[tuple[int, Result]]:
+    """Each job's number and result; `start` says whether workers are copies of this process or start from scratch."""
     with ProcessPoolExecutor(workers, mp_context=get_context(start)) as pool:
-        with _interrupts_held_back():  # as workers inherit it: only the parent hears of Ctrl-C
-            waiting: dict[Future[Made], int] = {pool.submit(job): number for number, job in enumerate(jobs)}
+        with _interrupts_held_back():  # workers inherit this, so that only the parent receives Ctrl-C
+            waiting: dict[Future[Result], int] = {pool.submit(job): number for number, job in enumerate(jobs)}
         try:
             for future in as_completed(waiting):
                 yield waiting[future], future.result()

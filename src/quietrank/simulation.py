@@ -1,4 +1,4 @@
-"""Item strengths and a seed in, synthetic votes out. Seeds live here, far from any release.
+"""Item strengths and a seed in, synthetic votes out. Seeds are used here, and in no release.
 
 Two forms: people who each compare a number of pairs drawn uniformly with replacement, and a comparison graph in
 which each pair is compared once with probability p. The winner is drawn by the Bradley–Terry model,
@@ -41,12 +41,12 @@ class Batch:
 
 
 def require_possible(items: int, votes: int) -> None:
-    """Refuse what no machine could write."""
+    """Refuse more items or votes than a machine could write."""
     if items > MOST_ITEMS:
         raise QuietrankError(f"at most {MOST_ITEMS} items can be simulated; got {option('items', items)}")
     if votes > MOST_VOTES:
         raise QuietrankError(
-            f"at most {MOST_VOTES:g} votes can be simulated, and these are {votes:g}; lower {option('people')} or "
+            f"at most {MOST_VOTES:g} votes can be simulated, got {votes:g}; lower {option('people')} or "
             f"{option('per_person')}"
         )
 
@@ -106,7 +106,7 @@ def read_strengths(path: Path) -> tuple[list[str], Floats]:
 
 
 def write_votes(batches: Iterator[Batch], names: list[str], out: Path | None) -> int:
-    """Write votes that `rank` reads (person, winner, loser) to a file, or as CSV to stdout; how many there were."""
+    """Write votes that `rank` reads (person, winner, loser) to a file, or as CSV to stdout; returns their number."""
     if out is None:
         return _write_csv(batches, names, sys.stdout)
     check_output(out, VOTES)

@@ -1,7 +1,7 @@
 """ε in, the `Case`s that each check attacks out.
 
-First every mechanism × unit × bound × neighbours × statistic; then what changes who may move what: votes split by
-group, declared pairs, capped votes, and the other forms of the perturbed MLE.
+First every mechanism × unit × bound × neighbours × statistic; then everything that changes what one unit can move:
+votes split by group, declared pairs, capped votes, and the other forms of the perturbed MLE.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Words = dict[str, Any]
 """the words of one case, for `make_case`"""
 
 LIMIT = 3
-"""L of the people whose total weight is bounded"""
+"""L, where the total weight of people is bounded"""
 
 DELTA = 1e-3
 
 CLIP = 1.0
-"""C where answers are averaged: all of a small questionnaire reaches it. The default C is the norm of a typical
-person, who answers all pairs consistently; with few items nobody can move as far as two such people apart."""
+"""C where answers are averaged: a small questionnaire reaches it when all of it is answered. The default C is the norm
+of a typical person, who answers all pairs consistently; with few items no two people can differ by twice that norm."""
 
 GROUPS = ("north", "south")
 
 CHORD = ((0, 1), (1, 2), (2, 3), (0, 3), (0, 2))
-"""askable pairs of four items, a cycle with a chord: the largest cut does not part the list in the middle"""
+"""askable pairs of four items, a cycle with a chord: the largest cut does not split the list in the middle"""
 PATH = ((0, 1), (1, 2), (2, 3))
-"""no cycle: the zonotope is a box, and the double cover falls in two"""
+"""no cycle: the zonotope is a box, and the double cover has two components"""
 
 RELATIONS = (
     (Neighbours.REPLACE, "private"),
@@ -63,7 +63,7 @@ CLIPPED: Words = ANSWERS | {"delta": DELTA, "clip": CLIP}
 
 
 def all_cases(epsilon: float, *, quick: bool = False) -> Iterator[Case]:
-    """Those of bounds and loss, each statistic of a promise once; with `quick` one or two statistics of each."""
+    """The cases for bounds and loss, each statistic of a promise once; with `quick` one or two statistics of each."""
     seen = set()
     for case in itertools.chain(_plain(epsilon, quick=quick), _special(epsilon, quick=quick)):
         key = (case.mechanism, case.privacy.unit, case.bounding, case.privacy.neighbours, case.statistic, case.kind)
@@ -192,7 +192,7 @@ def _askable() -> tuple[list[Words], list[Words]]:
 
 
 def _capped() -> tuple[list[Words], list[Words]]:
-    """L votes of each person count, in the quick form and beyond: one vote more may displace another."""
+    """L votes of each person count, in the quick form and beyond: one additional vote may displace another."""
     first = [CAPPED | {"mechanism": LAPLACE}]
     rest = [
         CAPPED | {"mechanism": PERTURBED},
@@ -244,7 +244,7 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
 
 
 def _other_black_boxes(epsilon: float) -> Iterator[Case]:
-    """What is left of mechanism × unit × neighbours."""
+    """The remaining combinations of mechanism × unit × neighbours."""
     for mechanism, unit, relation in itertools.product(MECHANISMS.values(), Unit, Neighbours):
         method = Method.WINS if mechanism is LAPLACE and unit is Unit.COMPARISON else Method.NET_WINS
         for bounds in _boundings(mechanism, unit)[:1]:
@@ -266,7 +266,7 @@ def _special_black_boxes() -> Iterator[Words]:
 
 
 def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
-    """Every kind of noise: independent, given a sum of zero, with a total, from both bodies, coarse and fine."""
+    """Every kind of noise: independent, conditioned to sum to zero, with a total, from both bodies, coarse and fine."""
     people, pairs = PEOPLE | {"epsilon": epsilon}, ANSWERS | {"epsilon": epsilon}
     coarse = VOTES | {"method": Method.NET_WINS, "items": 3, "delta": DELTA, "epsilon": epsilon}
     yield make_case(LAPLACE, "comparison", method=Method.WINS, epsilon=epsilon, items=3)

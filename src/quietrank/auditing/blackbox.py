@@ -1,9 +1,9 @@
 """Scores of outputs under two neighbours in, a lower bound of ε that holds with a stated confidence out.
 
-Whoever keeps (ε, δ)-DP has P(E) ≤ e^ε·P'(E) + δ for every event E. So ε ≥ log((P(E) − δ)/P'(E)), and binomial
-confidence bounds on P and P' bound ε from below, whatever the mechanism is. The event is {score ≥ t}, the score being
-the likelihood ratio; t is chosen on one half of the runs, and the other half, which knows nothing of the choice,
-gives the bound.
+A mechanism that keeps (ε, δ)-DP has P(E) ≤ e^ε·P'(E) + δ for every event E. So ε ≥ log((P(E) − δ)/P'(E)), and
+binomial confidence bounds on P and P' bound ε from below, whatever the mechanism is. The event is {score ≥ t}, where
+the score is the likelihood ratio; t is chosen on one half of the runs, and the other half, which is independent of
+that choice, gives the bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quietrank.noise import lattice
 THRESHOLDS = 400
 """how many events are compared on the first half"""
 TOLERANCE = 1e-9
-"""scores this near are the same: what floating point does to a loss that is constant on a half-space"""
+"""scores this close count as equal: floating point blurs a loss that is constant on a half-space"""
 BATCH = 200_000
 
 
@@ -69,17 +69,17 @@ def _bound(hits: int, runs: int, rare: int, rare_runs: int, delta: float, risk: 
 def _threshold(likely: Floats, unlikely: Floats, delta: float, risk: float) -> float:
     """The t whose event gives the best bound on these runs; both arrays are sorted."""
     both = np.concatenate([likely, unlikely])
-    tried = np.unique(np.quantile(both, np.linspace(0, 1, THRESHOLDS))) - TOLERANCE
-    hits = len(likely) - np.searchsorted(likely, tried)
-    rare = len(unlikely) - np.searchsorted(unlikely, tried)
-    found = [_bound(int(h), len(likely), int(r), len(unlikely), delta, risk) for h, r in zip(hits, rare, strict=True)]
-    return float(tried[int(np.argmax(found))])
+    thresholds = np.unique(np.quantile(both, np.linspace(0, 1, THRESHOLDS))) - TOLERANCE
+    hits = len(likely) - np.searchsorted(likely, thresholds)
+    rare = len(unlikely) - np.searchsorted(unlikely, thresholds)
+    bounds = [_bound(int(h), len(likely), int(r), len(unlikely), delta, risk) for h, r in zip(hits, rare, strict=True)]
+    return float(thresholds[int(np.argmax(bounds))])
 
 
 def draw(calibrated: Calibrated, values: Integers, runs: int) -> Integers:
-    """`runs` outputs of the very noise that releases use, one per row.
+    """`runs` outputs of the same noise that releases use, one per row.
 
-    Where every entry has noise of its own, a long vector is many runs at once.
+    Where the noise of all entries is independent, a long vector is many runs at once.
     """
     if isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise):
         return calibrated.noise.add_to(np.tile(values, runs)).reshape(runs, len(values))
@@ -90,11 +90,11 @@ def scores(calibrated: Calibrated, one: Integers, other: Integers, runs: int, *,
     """The likelihood ratio at `runs` outputs of one side; with a row for each group, of all groups together."""
     parts = []
     for start in range(0, runs, BATCH):
-        found = np.zeros(min(BATCH, runs - start))
+        batch = np.zeros(min(BATCH, runs - start))
         for mine, theirs in zip(np.atleast_2d(one), np.atleast_2d(other), strict=True):
-            outputs = draw(calibrated, mine if of_one else theirs, len(found))
-            found += losses.losses(calibrated, mine, theirs, outputs)
-        parts.append(found)
+            outputs = draw(calibrated, mine if of_one else theirs, len(batch))
+            batch += losses.losses(calibrated, mine, theirs, outputs)
+        parts.append(batch)
     return np.concatenate(parts)
 
 

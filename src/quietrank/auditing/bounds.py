@@ -20,7 +20,7 @@ from quietrank.noise import lattice
 from quietrank.promise.privacy import Neighbours
 
 ENOUGH = 0.99
-"""The bound is to be reached to this part by some pair: else it is slack, and noise is wasted."""
+"""Some pair must reach this part of the bound: otherwise the bound is too loose, and noise is wasted."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class Moves:
     within: bool
     """whether no movement exceeded the bound, in exact arithmetic"""
     changed: tuple[str, ...]
-    """what else differed between neighbours, and must not"""
+    """what else differed between neighbours, although it must not"""
     tight: bool = True
     """whether some pair must reach the bound"""
 
     @property
     def complaints(self) -> tuple[str, ...]:
         """What is wrong, in words."""
-        found = [f"{name} differs between neighbours" for name in self.changed]
+        complaints = [f"{name} differs between neighbours" for name in self.changed]
         if not self.within:
-            found.append(f"moves {self.furthest:.7g} times as far as derived")
+            complaints.append(f"moves {self.furthest:.7g} times as far as derived")
         elif self.tight and self.furthest < ENOUGH:
-            found.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
-        return tuple(found)
+            complaints.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
+        return tuple(complaints)
 
     @property
     def passed(self) -> bool:
@@ -76,7 +76,7 @@ def _sides(case: Case, pair: Neighbouring, folder: Path) -> tuple[Seen, Seen]:
 
 
 def _files(case: Case, pair: Neighbouring, folder: Path) -> Iterator[Any]:
-    """Both sides as files of the same name, read anew."""
+    """Both sides as files of the same name, each read again."""
     for rows in (pair.one, pair.other):
         path = trace.write_votes(case, rows, folder / "votes.csv", by_winner=pair.by_winner)
         yield trace.read(case, path, skip_invalid=pair.skip_invalid)
@@ -86,7 +86,7 @@ def _movement(case: Case, one: Seen, other: Seen) -> tuple[Fraction, Fraction]:
     """How far the statistic moved and how far it may."""
     difference = other.values - one.values
     if case.perturbed:
-        # Each side's unit has votes of total weight at most L over all groups, and none is taken from the others.
+        # Each side's unit has votes of total weight at most L over all groups, and takes no weight from other votes.
         moved = int(np.abs(difference).sum()) * Fraction(one.public["step"])
         return moved, Fraction(case.privacy.limit * (1 if case.privacy.counted_as is Neighbours.ADD_REMOVE else 2))
     calibrated = case.calibrated
@@ -94,13 +94,13 @@ def _movement(case: Case, one: Seen, other: Seen) -> tuple[Fraction, Fraction]:
 
 
 def part_of(case: Case, moved: Fraction, allowed: Fraction) -> float:
-    """The movement as a part of the bound; of norms, where their squares are compared."""
+    """The movement as a part of the bound; the ratio of norms, where their squares are compared."""
     squares = isinstance(case.calibrated.noise, lattice.GaussianNoise)
     return math.sqrt(moved / allowed) if squares else float(moved / allowed)
 
 
 def _released_differently(case: Case, pair: Neighbouring, folder: Path) -> set[str]:
-    """Whole releases: with γ as declared and, for the perturbed MLE, also with γ left to the library."""
+    """Whole releases: with γ as declared and, for the perturbed MLE, also with the library's default γ."""
     changed = set()
     for gamma in {case.perturbed.gamma if case.perturbed else None, None}:
         first, second = (trace.release_outline(case, votes, gamma=gamma) for votes in _files(case, pair, folder))

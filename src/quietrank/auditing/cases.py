@@ -1,7 +1,7 @@
 """Plain words in, a `Case` out: one promise under attack. A case is a mechanism, a promise, a method and a few items.
 
-Everything about a case is public. The noise comes from the very functions that calibrate releases, called through
-their modules, so that a fault planted there is a fault of the audit's subject. `attacked.py` lists the cases.
+Everything about a case is public. The noise comes from the same functions that calibrate releases, called through
+their modules, so that the audit sees a fault planted there. `attacked.py` lists the cases.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from quietrank.statistics.method import Method
 from quietrank.statistics.statistic import Statistic
 
 GAMMA_PER_LOSS = 6.0
-"""the ridge of the perturbed MLE, in units of L/ε; declared, as people must"""
+"""the ridge of the perturbed MLE, in units of L/ε; declared, as users must do"""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Case:
 
     @property
     def items(self) -> Items:
-        """With the askable pairs, where not all pairs are."""
+        """With the list of askable pairs, where not all pairs may be asked."""
         return self.promise.items
 
     def with_items(self, items: Items) -> Case:
-        """The same with the items that votes were read with."""
+        """The same case with the items with which the votes were read."""
         return replace(self, promise=replace(self.promise, items=items))
 
     @property
@@ -54,7 +54,7 @@ class Case:
 
     @property
     def perturbed(self) -> PerturbedMLE | None:
-        """The mechanism, if noise goes into the likelihood: it is attacked in parts."""
+        """The mechanism, if it adds noise inside the likelihood: its parts are attacked separately."""
         return self.mechanism if isinstance(self.mechanism, PerturbedMLE) else None
 
     @property
@@ -73,7 +73,7 @@ class Case:
 
     @property
     def capped(self) -> bool:
-        """Whether votes stand alone and only some of each person's count."""
+        """Whether the unit is one vote and only some of each person's votes count."""
         return self.privacy.unit is Unit.COMPARISON and self.privacy.max_per_person is not None
 
     @property
@@ -83,7 +83,7 @@ class Case:
 
     @property
     def bounding(self) -> str:
-        """How a person is bounded, in a word."""
+        """How a person is bounded, in a few words."""
         if self.privacy.unit is Unit.COMPARISON:
             return ""
         return "one per pair" if self.privacy.one_per_pair else f"L = {self.privacy.limit}"
@@ -103,7 +103,7 @@ class Case:
 
     @property
     def subject(self) -> str:
-        """For the report: mechanism, unit, neighbours and kind, which cases of several statistics share."""
+        """For the report: mechanism, unit, neighbours and kind, which are the same for several statistics."""
         return ", ".join([str(self.mechanism), str(self.privacy.unit), str(self.privacy.neighbours), *self.kind])
 
     @property
@@ -142,7 +142,7 @@ def make_case(
 
 
 def _ridge(promise: Promise, calibration: str, link: str) -> float:
-    """γ: for the published calibration the smallest that it accepts, where the determinant costs most."""
+    """γ: for the published calibration the smallest accepted one, at which the determinant costs most."""
     privacy = promise.privacy
     if calibration != Calibration.PUBLISHED:
         return GAMMA_PER_LOSS * privacy.limit / privacy.epsilon

@@ -1,8 +1,8 @@
-"""A `Case` in, p-values out: the noise that crosses the line has the distribution it claims, fresh in every draw.
+"""A `Case` in, p-values out: the noise of a release has the distribution it claims, and is fresh in every draw.
 
-Draws come from the one crossing, in turns on two neighbouring tallies, or on two sets of tallies, one per group. Each
-part of the claimed law is turned into bins of known probability, and the counts are compared by Pearson's chi-square
-test.
+Draws come from the one crossing, alternating between two neighbouring tallies, or two sets of tallies, one per group.
+Each part of the claimed law is turned into bins of known probability, and the counts are compared by Pearson's
+chi-square test.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from quietrank.promise.accounting import Charge
 from quietrank.votes.tallies import Tallies
 
 Sides = tuple[Tallies, Tallies]
-"""those of two neighbours"""
+"""the tallies of two neighbours"""
 
 BINS = 24
 FEWEST = 8.0
-"""draws expected in a bin, at least"""
+"""the least expected number of draws in a bin"""
 FINE = 1000.0
-"""from this scale on, in steps, two draws of the same value in a row are a sign of something wrong"""
+"""from this scale on, in steps, two draws of the same value in a row are a sign that something is wrong"""
 BLOCK = 24
 """draws that are compared as a whole: two blocks of fresh noise agree with probability below 10^-9 at any scale"""
 
@@ -48,21 +48,21 @@ class Fit:
 
 
 def deviations(calibrated: Calibrated, sides: Sides, draws: int) -> Integers:
-    """Released values minus exact ones, one row per draw and group, in turns from both sides."""
+    """Released values minus exact ones, one row per draw and group, alternating between both sides."""
     exact = [trace.statistics(side, calibrated) for side in sides]
-    drawn = [[one.values for one in trace.cross(sides[k % 2], calibrated)] - exact[k % 2] for k in range(draws)]
-    return np.concatenate(drawn)
+    noises = [[one.values for one in trace.cross(sides[k % 2], calibrated)] - exact[k % 2] for k in range(draws)]
+    return np.concatenate(noises)
 
 
 def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
     """One p-value for each part of the claimed law."""
-    drawn = calibrated.noise
-    if isinstance(drawn, lattice.LaplaceNoise):
-        parts = list(_lattice(noises, lambda k: laplace_cdf(k, drawn.scale)))
-    elif isinstance(drawn, lattice.GaussianNoise):
-        parts = list(_lattice(noises, lambda k: gaussian_cdf(k, drawn.scale)))
-    elif isinstance(drawn, knorm.KNormNoise):
-        parts = list(_k_norm(calibrated, drawn, noises))
+    noise = calibrated.noise
+    if isinstance(noise, lattice.LaplaceNoise):
+        parts = list(_lattice(noises, lambda k: laplace_cdf(k, noise.scale)))
+    elif isinstance(noise, lattice.GaussianNoise):
+        parts = list(_lattice(noises, lambda k: gaussian_cdf(k, noise.scale)))
+    elif isinstance(noise, knorm.KNormNoise):
+        parts = list(_k_norm(calibrated, noise, noises))
     else:
         parts = list(_by_its_law(calibrated, noises))
     return [*parts, Fit("in turns", _independent(noises[:, 0]))]
@@ -107,22 +107,22 @@ def _lattice(noises: Integers, cdf: Callable[[Floats], Floats]) -> Iterator[Fit]
 def lattice_fit(values: Integers, cdf: Callable[[Floats], Floats]) -> float:
     """Bins with edges on the lattice, so that their probabilities are exact."""
     spread = max(1.0, float(np.median(np.abs(values))))
-    # Where to cut is chosen by a public rule from the size of the noise; any edges would do.
+    # The edges follow a fixed rule from the size of the noise; any edges would do.
     edges = np.unique(np.round(spread * np.linspace(-4, 4, BINS + 1)))
     below = np.concatenate([[0.0], cdf(edges), [1.0]])
     counts = np.bincount(np.searchsorted(edges, values, side="left"), minlength=len(edges) + 1)
     return pearson(counts, np.diff(below))
 
 
-def _k_norm(calibrated: Calibrated, drawn: knorm.KNormNoise, noises: Integers) -> Iterator[Fit]:
+def _k_norm(calibrated: Calibrated, noise: knorm.KNormNoise, noises: Integers) -> Iterator[Fit]:
     points = norms.signed(calibrated, noises).astype(np.float64)
-    if isinstance(drawn.body, knorm.Zonotope):
-        yield from _zonotope(drawn.body, points)
+    if isinstance(noise.body, knorm.Zonotope):
+        yield from _zonotope(noise.body, points)
         return
-    n, scale = drawn.body.size, float(drawn.body.scale)
+    n, scale = noise.body.size, float(noise.body.scale)
     yield from _sum_zero(points[:, :n], scale)
-    if drawn.total is not None:
-        total = drawn.total.scale
+    if noise.total is not None:
+        total = noise.total.scale
         yield Fit("total", lattice_fit(noises[:, n], lambda k: laplace_cdf(k, total)))
 
 
@@ -144,7 +144,7 @@ def _sum_zero(points: Floats, scale: float) -> Iterator[Fit]:
 
 
 def _zonotope(body: knorm.Zonotope, points: Floats) -> Iterator[Fit]:
-    """‖r·u‖ is Gamma(d), because ‖u‖ is the d-th root of a uniform number; directions share out by the facets."""
+    """‖r·u‖ is Gamma(d), because ‖u‖ is the d-th root of a uniform number; each facet gets its share of directions."""
     d = body.dimension
     gauges = norms.zonotope_gauges(body, points)
     yield Fit("gauge", uniform_fit(special.gammainc(d, gauges / float(body.unit))))
@@ -179,7 +179,7 @@ def uniform_fit(values: Floats) -> float:
 
 
 def pearson(counts: Integers, probabilities: Floats) -> float:
-    """The p-value of Pearson's chi-square test, small bins put together."""
+    """The p-value of Pearson's chi-square test, with small bins merged."""
     total = int(counts.sum())
     merged: list[list[float]] = []
     for count, probability in zip(counts.tolist(), probabilities.tolist(), strict=True):
@@ -195,8 +195,8 @@ def pearson(counts: Integers, probabilities: Floats) -> float:
 
 
 def _independent(entry: Integers) -> float:
-    """The signs of a draw and of the next one, which is on the neighbour or for the other group: all four
-    combinations equally often."""
+    """Whether all four combinations of the signs of a draw and of the next one, which is on the neighbour or for the
+    other group, are equally frequent."""
     pairs = entry[: len(entry) // 2 * 2].reshape(-1, 2)
     pairs = pairs[(pairs != 0).all(axis=1)]
     which = 2 * (pairs[:, 0] > 0) + (pairs[:, 1] > 0)
@@ -207,23 +207,23 @@ def _independent(entry: Integers) -> float:
 
 
 def repeated(calibrated: Calibrated, sides: Sides) -> list[str]:
-    """Whether noise comes back: in a row, in two releases, or in two processes that started alike."""
+    """Whether noise repeats: in a row, in two releases, or in two processes that started alike."""
     first, second = (deviations(calibrated, sides, BLOCK).tolist() for _ in range(2))
-    found = []
+    complaints = []
     if first == second:
-        found.append("two releases in one process had the same noise")
-    here = _in_children(lambda: deviations(calibrated, sides, BLOCK).tobytes())
-    if len(set(here)) != len(here):
-        found.append("two processes that started alike drew the same noise")
+        complaints.append("two releases in one process had the same noise")
+    draws = _in_children(lambda: deviations(calibrated, sides, BLOCK).tobytes())
+    if len(set(draws)) != len(draws):
+        complaints.append("two processes that started alike drew the same noise")
     together = [tuple(draw) for draw in first + second]
     fine = calibrated.law.spread.value > FINE * float(calibrated.step)
     if fine and sum(a == b for a, b in itertools.pairwise(together)) > 2:
-        found.append("noise was used twice in a row")
-    return found
+        complaints.append("noise was used twice in a row")
+    return complaints
 
 
 def _in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
-    """What forked copies of this process draw: a generator seeded before the fork would give all the same."""
+    """What forked copies of this process draw: a generator seeded before the fork would give all of them the same."""
     if not hasattr(os, "fork"):
         return []
     answers = []
@@ -247,7 +247,7 @@ def _in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
 
 @dataclass(frozen=True)
 class WatchedLedger:
-    """Notes when it is debited; refuses where it is told to."""
+    """Records when it is debited; refuses if told to."""
 
     events: list[str]
     refuse: bool
@@ -260,9 +260,9 @@ class WatchedLedger:
 
 
 def order_of_events(release: Callable[[WatchedLedger], object], draws: int) -> list[str]:
-    """What is wrong with the order: one `debit`, then `draws` times `draw`, and nothing where the ledger refuses.
+    """What is wrong with the order: it must be one `debit`, then `draws` times `draw`, and no draw after a refusal.
 
-    `release` makes a release that is paid for by the ledger given, and notes its draws in the ledger's events.
+    `release` makes a release that the given ledger pays for, and records its draws in the ledger's events.
     """
     seen = []
     for refuse in (False, True):
@@ -287,14 +287,14 @@ def ledger_first(calibrated: Calibrated, tallies: Tallies) -> list[str]:
     return order_of_events(release, len(tallies))
 
 
-def _watched(drawn: Noise, events: list[str]) -> Noise:
-    """The same noise, of a class that notes when it is drawn."""
-    kind: Any = type(drawn)
+def _watched(noise: Noise, events: list[str]) -> Noise:
+    """The same noise, of a class that records when it is drawn."""
+    kind: Any = type(noise)
 
     def add_to(self: Noise, values: Integers) -> Integers:
         events.append("draw")
         return np.asarray(kind.add_to(self, values))
 
-    copied = copy.copy(drawn)
+    copied = copy.copy(noise)
     object.__setattr__(copied, "__class__", type(kind.__name__, (kind,), {"add_to": add_to}))
     return copied

@@ -1,9 +1,9 @@
 """A `Case` in, how far its statistic moves when votes of one person are appended to the file while it is counted, out.
 
-A weight that comes from one reading of a file and a sum that comes from another bound nobody: a person who had one
-vote at the first reading and thousands at the second counts for thousands. A file may grow while it is read, and the
-count must then be refused before anything is debited, or be that of one file: the one before, the one after, or one in
-between. These differ in what one person said, so they are neighbours, and noise covers their distance.
+If a weight comes from one reading of a file and the sum from another, nobody is bounded: a person who had one vote at
+the first reading and thousands at the second counts for thousands. A file may grow while it is read, and the count must
+then be refused before anything is debited, or be that of one file: the one before, the one after, or one in between.
+These differ in one person's votes, so they are neighbours, and noise covers their distance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quietrank.errors import VotesError
 ROWS = 40_000
 """rows at the beginning, so that counting them takes a while"""
 APPENDED = 20_000
-"""further votes of one person"""
+"""additional votes of one person"""
 SEED = 9
 
 
@@ -44,8 +44,8 @@ class Growth:
     @property
     def complaints(self) -> tuple[str, ...]:
         """What is wrong, in words."""
-        found = [f"moves {self.furthest:.7g} times as far as derived"] if self.furthest > 1 else []
-        return (*found, *["refused after the debit"] * self.debited)
+        too_far = [f"moves {self.furthest:.7g} times as far as derived"] if self.furthest > 1 else []
+        return (*too_far, *["refused after the debit"] * self.debited)
 
 
 def check(case: Case, tries: int, rows: int = ROWS) -> Growth:
@@ -67,14 +67,14 @@ def check(case: Case, tries: int, rows: int = ROWS) -> Growth:
 def _part(case: Case, difference: Integers) -> float:
     calibrated = case.calibrated
     moved, allowed = norms.moved(calibrated, difference), norms.allowed(calibrated)
-    # A float may round to 1 what is above it: the comparison is in fractions.
+    # A float slightly above 1 may be rounded to 1, so fractions are compared.
     part = part_of(case, moved, allowed)
     return max(part, float(np.nextafter(1, 2))) if moved > allowed else min(part, 1.0)
 
 
 @dataclass(frozen=True)
 class _Growing:
-    """A file of votes that can be put back to its first size."""
+    """A file of votes that can be restored to its first size."""
 
     path: Path
     size: int
@@ -82,7 +82,7 @@ class _Growing:
 
     @classmethod
     def written(cls, case: Case, path: Path, rows: int, rng: np.random.Generator) -> _Growing:
-        """Ten votes each of many people, and one vote of `u`, whose further votes are to come."""
+        """Ten votes from each of many people, and one vote from `u`, whose other votes are appended later."""
         names = [name.encode() for name in case.items.names]
         n = len(names)
         first = rng.integers(0, n, rows)
@@ -91,22 +91,22 @@ class _Growing:
             b"p%d,%b,%b,a\n" % (k // 10, names[i], names[j])
             for k, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True))
         ]
-        said = b"u,%b,%b,a\n" % (names[0], names[1])
-        whole = b"person,item_a,item_b,outcome\n" + said + b"".join(lines)
+        vote = b"u,%b,%b,a\n" % (names[0], names[1])
+        whole = b"person,item_a,item_b,outcome\n" + vote + b"".join(lines)
         path.write_bytes(whole)
-        return cls(path, len(whole), said * APPENDED)
+        return cls(path, len(whole), vote * APPENDED)
 
     def before_and_after(self, case: Case) -> tuple[Integers, Integers, float]:
         """The exact statistics of the file while nobody touches it, and how long a count takes."""
         before = self._statistic(case)
         began = time.perf_counter()
-        self._statistic(case)  # again: what is loaded once is loaded now
+        self._statistic(case)  # again, because the first count also loads the libraries
         duration = time.perf_counter() - began
         self._append()
         return before, self._statistic(case), duration
 
     def counted(self, case: Case, delay: float) -> tuple[Integers | None, int]:
-        """The statistic of the file, which grows after `delay` seconds; None if refused, and how often it was paid."""
+        """The statistic of the file, which grows after `delay` seconds, or None if refused; and how many debits."""
         os.truncate(self.path, self.size)
         ledger = trace.Recorder()
         writer = threading.Timer(delay, self._append)

@@ -1,6 +1,6 @@
 """Outputs and two statistics in, the exact privacy loss log P(output | one)/P(output | other) out.
 
-Of K-norm noise the density before rounding is used: rounding can only lower the loss. docs/proofs derive each line.
+For K-norm noise the density before rounding is used: rounding can only lower the loss. docs/proofs derives each line.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ FINE_SCALE = 200.0
 
 def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Integers) -> Floats:
     """The loss at each output (a row), in the direction from `one` to `other`."""
-    drawn = calibrated.noise
+    noise = calibrated.noise
     from_one = norms.signed(calibrated, outputs - one).astype(np.float64)
     from_other = norms.signed(calibrated, outputs - other).astype(np.float64)
-    if isinstance(drawn, lattice.LaplaceNoise):
-        return _l1(from_other, from_one) / drawn.scale
-    if isinstance(drawn, lattice.GaussianNoise):
+    if isinstance(noise, lattice.LaplaceNoise):
+        return _l1(from_other, from_one) / noise.scale
+    if isinstance(noise, lattice.GaussianNoise):
         apart = (other - one).astype(np.float64)
-        return np.asarray((apart @ apart - 2 * from_one @ apart) / (2 * drawn.scale**2))
-    if not isinstance(drawn, knorm.KNormNoise):
+        return np.asarray((apart @ apart - 2 * from_one @ apart) / (2 * noise.scale**2))
+    if not isinstance(noise, knorm.KNormNoise):
         return norms.log_density(calibrated, from_one) - norms.log_density(calibrated, from_other)
-    if isinstance(drawn.body, knorm.Zonotope):
-        gauges = [norms.zonotope_gauges(drawn.body, points) for points in (from_other, from_one)]
-        return np.asarray((gauges[0] - gauges[1]) / float(drawn.body.unit))
-    n = drawn.body.size
-    found = _l1(_centred(from_other[:, :n]), _centred(from_one[:, :n])) / float(drawn.body.scale)
-    return found if drawn.total is None else found + _l1(from_other[:, n:], from_one[:, n:]) / drawn.total.scale
+    if isinstance(noise.body, knorm.Zonotope):
+        gauges = [norms.zonotope_gauges(noise.body, points) for points in (from_other, from_one)]
+        return np.asarray((gauges[0] - gauges[1]) / float(noise.body.unit))
+    n = noise.body.size
+    loss = _l1(_centred(from_other[:, :n]), _centred(from_one[:, :n])) / float(noise.body.scale)
+    return loss if noise.total is None else loss + _l1(from_other[:, n:], from_one[:, n:]) / noise.total.scale
 
 
 def _l1(a: Floats, b: Floats) -> Floats:
@@ -48,7 +48,7 @@ def _l1(a: Floats, b: Floats) -> Floats:
 
 
 def _centred(points: Floats) -> Floats:
-    """Rounding sticks out of the plane of sum zero by less than a step per entry."""
+    """Rounding leaves the plane of sum zero by less than a step per entry; this removes it."""
     return np.asarray(points - points.mean(axis=1, keepdims=True))
 
 

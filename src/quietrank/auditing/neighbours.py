@@ -1,6 +1,6 @@
 """A `Case` in, neighbouring sets of votes out: the extremes that a bound must allow for, then random ones.
 
-The votes are synthetic, so a seed is no danger: it makes a failed audit repeatable. Nothing else in the audit is
+The votes are synthetic, so a seed is harmless: it makes a failed audit repeatable. Nothing else in the audit is
 seeded; noise is drawn as in releases.
 """
 
@@ -18,11 +18,11 @@ from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.privacy import Neighbours, Unit
 
 Answer = tuple[int, int, str]
-"""two items and `a`, `b`, `tie`, or `?` for what nobody can read"""
+"""two items and `a`, `b`, `tie`, or `?` for an outcome that cannot be read"""
 Saying = tuple[Answer, ...]
-"""all that one unit said"""
+"""all answers of one unit"""
 Row = tuple[str, int, int, str, str]
-"""a person, two items, the answer, the group; no group is empty text"""
+"""a person, two items, the answer, and the group, which is empty text where there is none"""
 Rows = tuple[Row, ...]
 
 SEED = 6
@@ -51,36 +51,36 @@ class Change:
     skip: bool = False
     """whether rows that cannot be used are skipped"""
     stays: Rows = ()
-    """what its person said besides, where votes stand alone and only some of each person's count"""
+    """the other votes of the same person, where the unit is one vote and only some of each person's votes count"""
 
 
 def neighbouring(case: Case, number: int, seed: int = SEED) -> Iterator[Neighbouring]:
-    """All extremes, each in front of a crowd, and then random pairs until there are `number`, or just the first."""
+    """All extremes, each with a crowd around it, then random pairs; `number` pairs in total."""
     rng = np.random.default_rng(seed)
     changes = itertools.chain(_extremes(case), _random_changes(case, rng))
     for index, change in enumerate(itertools.islice(changes, number)):
         crowd = () if index == 0 and case.privacy.neighbours is not Neighbours.REPLACE else _crowd(case, rng)
         around = (*crowd, *change.stays)
         one, other = (*around, *change.one), (*around, *change.other)
-        # The replaced unit stands elsewhere in the file and, where it is another person, under another name.
+        # The replaced unit is elsewhere in the file and, where it is another person, has another name.
         if case.privacy.neighbours is Neighbours.REPLACE and index % 2 == 1:
             other = (*(("v 2", *row[1:]) for row in change.other), *around)
         yield Neighbouring(one, other, change.skip, by_winner=index % 3 == 2)
 
 
 def worst(case: Case) -> Neighbouring:
-    """The first extreme with nobody else around: for the black box, where only the difference matters."""
+    """The first extreme without any other votes: for the black box, where only the difference matters."""
     change = next(_extremes(case))
     return Neighbouring((*change.stays, *change.one), (*change.stays, *change.other))
 
 
 def _rows(person: str, said: Saying, homes: Sequence[str] = NOWHERE) -> Rows:
-    """The votes of a person, whose groups take turns where there are several."""
+    """The votes of a person; where there are several groups, the votes alternate between them."""
     return tuple((person, *answer, home) for answer, home in zip(said, itertools.cycle(homes), strict=False))
 
 
 def _crowd(case: Case, rng: np.random.Generator) -> Rows:
-    """A few people who never mention the last item: only the unit may."""
+    """A few people who never compare the last item: only the unit may."""
     pairs = case.items.graph.edges
     known = [pair for pair in pairs if len(case.items) - 1 not in pair] or pairs
     homes = case.groups or NOWHERE
@@ -105,7 +105,7 @@ def _turned(said: Saying) -> Saying:
 
 
 def _extremes(case: Case) -> Iterator[Change]:
-    """The worst first; among the first few one of each kind of rows that are skipped."""
+    """The worst first; the first few include one of each kind of rows that are skipped."""
     if case.capped:
         yield from _displacing(case)
         return
@@ -115,26 +115,26 @@ def _extremes(case: Case) -> Iterator[Change]:
 
 
 def _related(case: Case, said: Saying, instead: Saying) -> tuple[Saying, Saying]:
-    """What is said instead, as far as the relation allows it."""
+    """The unit's answers, and the answers that replace them, as far as the relation allows it."""
     if case.privacy.neighbours is Neighbours.ADD_REMOVE:
         return said, ()
     return said, _turned(said) if case.privacy.neighbours is Neighbours.OUTCOME else instead
 
 
 def _placed(case: Case, said: Saying, instead: Saying) -> list[Change]:
-    """The unit in one group, and where it may be replaced also out of one group and into another; the worse first."""
+    """The unit in one group and, where it may be replaced, also moving from one group to another; the worse first."""
     first, *others = case.groups or NOWHERE
     stayed = Change(_rows("u", said, [first]), _rows("u", instead, [first]))
     if not others or case.privacy.neighbours is not Neighbours.REPLACE:
         return [stayed]
     moved = Change(_rows("u", said, [first]), _rows("u", instead, others[:1]))
-    # Squares of what two groups move by add up to less than the square of what one can move by.
+    # The squared movements of two groups add up to less than the square of what one group can move by.
     return [stayed, moved] if case.mechanism == GAUSSIAN else [moved, stayed]
 
 
 def _skipped(case: Case, said: Saying) -> Iterator[Change]:
-    """Rows that nobody can read, on pairs that may not be asked, or of a person in several groups: skipping them is a
-    map that acts on this unit alone."""
+    """Rows that cannot be read, are on pairs that may not be asked, or belong to a person in several groups: skipping
+    them is a map that acts on this unit alone."""
     homes, removed = case.groups or NOWHERE, case.privacy.neighbours is Neighbours.ADD_REMOVE
     unread = tuple((i, j, "?") for i, j, _ in said)
     yield Change(_rows("u", said, homes[:1]), () if removed else _rows("u", unread, homes[:1]), skip=True)
@@ -154,7 +154,7 @@ def _not_askable(case: Case) -> Saying:
 
 
 def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
-    """What a unit said and what it says instead."""
+    """The answers of a unit, and those that replace them."""
     pairs, last = case.items.graph.edges, len(case.items) - 1
     i, j = pairs[0]
     near = next(pair[0] for pair in pairs if pair[1] == last)
@@ -166,11 +166,11 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
     full = (*cut, *first, *second)
     within_tied = tuple((i, j, "tie") for i, j, _ in (*first, *second))
     limit = case.privacy.limit
-    # The first pairs differ in their number of rows too, and in who is mentioned: neither may show.
+    # The first pairs also differ in their number of rows and in the items they mention: neither may show.
     whole = [(full, _turned(full) * 2), (cut, _turned(cut)), ((*cut, *first), (*_turned(cut), *second))]
     many = [
         (one * limit, _turned(one) * (20 * limit + 1)),
-        # 7 and 5 do not divide 2^20: a weight that is rounded up shows.
+        # 7 and 5 do not divide 2^20: if a weight is rounded up, it shows.
         (one * 7, ((near, last, "b"),) * 5),
         (one * (20 * limit + 1), _turned(one) * (20 * limit + 1)),
     ]
@@ -196,10 +196,10 @@ def _split(case: Case) -> tuple[Saying, Saying, Saying]:
 
 
 def _displacing(case: Case) -> Iterator[Change]:
-    """A vote more of a person who has as many as count: it takes the place of another.
+    """One more vote of a person who already has as many as count: it takes the place of another.
 
-    Which of two votes goes before the other is the library's choice, so both ways are tried. In front is the one that
-    displaces today; with groups, it takes the place of a vote in another group.
+    Which of two votes comes before the other is the library's choice, so both orders are tried. First comes the one
+    that displaces today; with groups, it takes the place of a vote in another group.
     """
     first, *others = case.groups or NOWHERE
     limit, last = case.privacy.max_per_person or 0, len(case.items) - 1

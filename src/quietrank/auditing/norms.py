@@ -1,6 +1,6 @@
-"""A difference of two statistics and the noise that must cover it in; how far it is, and how far it may be, out.
+"""A difference of two statistics and the noise that must cover it in; how large it is, and how large it may be, out.
 
-All in exact fractions: a weight rounded up by a millionth is a broken bound. Squares in the L2 norm.
+All in exact fractions: a weight rounded up by a millionth breaks the bound. For the L2 norm, squares are used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 """what floating point may add to a computed loss, relative"""
 
 INFINITE = Fraction(10**9)
-"""stands for a difference outside of the body's plane, which no factor covers"""
+"""represents a difference outside of the body's plane, which no factor covers"""
 
 
 def allowed(calibrated: Calibrated) -> Fraction:
@@ -52,7 +52,7 @@ def log_density(calibrated: Calibrated, noise: Floats) -> Floats:
 
 
 def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
-    """How far these two statistics are apart, in the same measure; one row for each group, whose losses add up."""
+    """How far apart the two statistics are, in the same measure; one row for each group, whose losses add up."""
     return sum((_moved(calibrated, row) for row in np.atleast_2d(difference)), Fraction(0))
 
 
@@ -75,12 +75,12 @@ def _loss_at_the_centre(calibrated: Calibrated, difference: Integers) -> float:
 
 
 def _body(calibrated: Calibrated) -> knorm.Zonotope | None:
-    drawn = calibrated.noise
-    return drawn.body if isinstance(drawn, knorm.KNormNoise) and isinstance(drawn.body, knorm.Zonotope) else None
+    noise = calibrated.noise
+    return noise.body if isinstance(noise, knorm.KNormNoise) and isinstance(noise.body, knorm.Zonotope) else None
 
 
 def signed(calibrated: Calibrated, values: Integers) -> Integers:
-    """(wins, −losses) where the body of the noise is one of these; the values as they are elsewhere."""
+    """(wins, −losses) where the body of the noise is for these; otherwise the values unchanged."""
     if not (isinstance(calibrated.noise, knorm.KNormNoise) and calibrated.statistic.mirrored):
         return values
     half = values.shape[-1] // 2
@@ -88,7 +88,7 @@ def signed(calibrated: Calibrated, values: Integers) -> Integers:
 
 
 def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
-    """The factor by which K must be blown up to contain the point, exactly: from all cuts (maths/zonotopes.py)."""
+    """The factor by which K must be scaled up to contain the point, exactly: from all cuts (maths/zonotopes.py)."""
     n = body.graph.vertices
     if sum(point[:n]) != 0:
         return INFINITE
@@ -103,7 +103,7 @@ def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
 
 
 def zonotope_gauges(body: knorm.Zonotope, points: Floats) -> Floats:
-    """The same for many real points at once; what sticks out of the plane of K, as rounding does, is projected away."""
+    """The same for many real points at once; they are projected onto the plane of K, because of rounding."""
     n = body.graph.vertices
     gauges = zonotopes.gauges(body.graph, points[:, :n])
     if gauges is None:

@@ -1,8 +1,8 @@
 """The perturbed MLE: a `Case` in, what is wrong with its exact loss, its solver or its seal out.
 
-Its density is known before sealing only, so the parts are attacked one by one: the loss of the ideal mechanism, the
+Its density is known only before sealing, so the parts are attacked one by one: the loss of the ideal mechanism, the
 distance of the computed answer from the ideal one, the noise inside, and the noise of the seal. Tallies and outputs
-are lists with one entry per group, whose losses add up, and with a single one where votes are not split.
+are lists with one entry per group, whose losses add up, or with a single entry where votes are not split.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Minimise = Callable[[Objective, float], Sequence[float | Decimal]]
 FAR = 120.0
 """the scores of the two far-out items in the constructed worst case"""
 PRECISION = 400
-"""bits in which the gradient is computed anew"""
+"""bits with which the gradient is recomputed"""
 
 
 def plan_of(case: Case) -> Plan:
@@ -62,7 +62,7 @@ def _inner(plan: Plan, tally: PairTally) -> list[int]:
 
 
 def _answer(plan: Plan, tally: PairTally, draw: Sequence[int]) -> Sequence[float | Decimal]:
-    # The minimiser as the mechanism knows it, so that a fault planted there is seen.
+    # The minimiser that the mechanism itself uses, so that a fault planted there is seen.
     minimise: Minimise = perturbed.minimise  # type: ignore[attr-defined]
     return minimise(perturbed.objective_of(tally, plan, draw), plan.tolerance)
 
@@ -70,8 +70,8 @@ def _answer(plan: Plan, tally: PairTally, draw: Sequence[int]) -> Sequence[float
 def all_losses(case: Case, one: Tallies, other: Tallies, outputs: Sequence[Floats]) -> Floats:
     """The loss at each joint output of all groups."""
     plan = plan_of(case)
-    found = [losses.perturbed_losses(plan, *parts) for parts in zip(_pairs(one), _pairs(other), outputs, strict=True)]
-    return np.asarray(np.sum(found, axis=0))
+    parts = zip(_pairs(one), _pairs(other), outputs, strict=True)
+    return np.asarray(np.sum([losses.perturbed_losses(plan, *part) for part in parts], axis=0))
 
 
 def largest_loss(case: Case, one: Tallies, other: Tallies, outputs: Sequence[Floats]) -> float:
@@ -80,10 +80,10 @@ def largest_loss(case: Case, one: Tallies, other: Tallies, outputs: Sequence[Flo
 
 
 def constructed(case: Case) -> tuple[Neighbouring, Floats]:
-    """Neighbours and outputs, of each group, at which the loss comes near its bound.
+    """Neighbours and outputs, of each group, at which the loss comes close to its bound.
 
-    The unit says that item 0 beats item 1, at outputs where it was sure to lose. Two far-out items, 2 and 3, give w
-    the signs that let every change count in full: 2 has beaten 0, and 1 has beaten 3, often and against all odds.
+    The unit says that item 0 beats item 1, at outputs where it was sure to lose. Two items far out, 2 and 3, give w
+    the signs with which every change counts in full: 2 has beaten 0, and 1 has beaten 3, often and against all odds.
     Under `replace` the other unit says that 2 beats 3, in the other group if there is one. Where only some votes of
     each person count, the vote takes the place of one for 2 over 3.
     """
@@ -98,12 +98,12 @@ def constructed(case: Case) -> tuple[Neighbouring, Floats]:
         for group in groups
         for k, pair in enumerate([(2, 0)] * often + [(1, 3)] * often)
     ]
-    said: list[Row] = [("u", 0, 1, "a", groups[0])] * limit
+    votes: list[Row] = [("u", 0, 1, "a", groups[0])] * limit
     instead: list[Row] = [("u", 2, 3, "a", groups[-1])] * limit
     if case.capped:
         crowd += instead * (case.privacy.max_per_person or 0)
     return Neighbouring(
-        (*crowd, *said), (*crowd, *(instead if case.privacy.neighbours is Neighbours.REPLACE else []))
+        (*crowd, *votes), (*crowd, *(instead if case.privacy.neighbours is Neighbours.REPLACE else []))
     ), outputs
 
 
@@ -118,22 +118,22 @@ class Flaws:
 def flaws(case: Case, sides: Sequence[Tallies], solves: int) -> Flaws:
     """Recompute every constant of the seal, and the gradient of every answer with many digits."""
     plan, n = plan_of(case), len(case.items)
-    found = []
+    complaints = []
     beta = math.sqrt(n) * (plan.tolerance + plan.grid * math.sqrt(n)) / plan.gamma
     if plan.beta < beta:
-        found.append("the distance bound forgets the tolerance or the grid")
+        complaints.append("the distance bound forgets the tolerance or the grid")
     if plan.seal_sensitivity < math.ceil(2 * Fraction(beta) / plan.step) + n:
-        found.append("the seal forgets the rounding")
+        complaints.append("the seal forgets the rounding")
     if plan.seal_scale * plan.epsilon_seal < plan.seal_sensitivity * (1 - 1e-12):
-        found.append("the seal has too little noise")
+        complaints.append("the seal has too little noise")
     if Fraction(plan.epsilon_main) + case.releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(
         case.privacy.epsilon
     ):
-        found.append("the parts of ε exceed it")
+        complaints.append("the parts of ε exceed it")
     draws = [(tally, _inner(plan, tally)) for side in sides for tally in _pairs(side) for _ in range(solves)]
     if any(gradient_norm(plan, tally, draw, _answer(plan, tally, draw)) > plan.tolerance for tally, draw in draws):
-        found.append("the solver stops before its tolerance")
-    return Flaws(tuple(found), len(draws))
+        complaints.append("the solver stops before its tolerance")
+    return Flaws(tuple(complaints), len(draws))
 
 
 def gradient_norm(plan: Plan, tally: PairTally, draw: Sequence[int], theta: Sequence[float | Decimal]) -> float:
@@ -167,7 +167,7 @@ def _exactly(value: Fraction) -> arb:
 
 
 def fits(case: Case, tallies: Tallies, draws: int) -> list[Fit]:
-    """The noise inside is truncated Laplace noise, and with that held still the seal is discrete Laplace noise."""
+    """The noise inside is truncated Laplace noise and, with that held fixed, the seal is discrete Laplace noise."""
     plan = plan_of(case)
     scale = plan.lambda_ / plan.grid
     inside = np.array(lattice.truncated_laplace(20 * draws, scale), dtype=np.float64)
@@ -183,13 +183,13 @@ def fits(case: Case, tallies: Tallies, draws: int) -> list[Fit]:
 
 
 def repeated(case: Case, tallies: Tallies) -> list[str]:
-    """Whether the noise inside comes back in another group or in the next release: two draws agree with probability
-    below 10^-9, its grid being so fine."""
-    drawn: list[tuple[int, ...]] = []
-    with _watched_noise(lambda draw: drawn.append(tuple(draw))):
+    """Whether the noise inside repeats in another group or in the next release: its grid is so fine that two draws
+    agree with probability below 10^-9."""
+    draws: list[tuple[int, ...]] = []
+    with _watched_noise(lambda draw: draws.append(tuple(draw))):
         for _ in range(2):
             trace.cross(tallies, case.calibrated)
-    return [] if len(set(drawn)) == len(drawn) == 2 * len(tallies) else ["the noise inside was used twice"]
+    return [] if len(set(draws)) == len(draws) == 2 * len(tallies) else ["the noise inside was used twice"]
 
 
 def ledger_first(case: Case, tallies: Tallies) -> list[str]:
@@ -209,14 +209,14 @@ def truncated_cdf(k: Floats, scale: float) -> Floats:
 
 @contextmanager
 def _held(draw: list[int]) -> Iterator[None]:
-    """Within, the noise inside the likelihood is this one: on synthetic votes, to see the seal alone."""
+    """Fix the noise inside the likelihood to this draw: on synthetic votes, to see the seal alone."""
     with _drawn_by(lambda size, scale: draw):
         yield
 
 
 @contextmanager
 def _watched_noise(note: Callable[[list[int]], object]) -> Iterator[None]:
-    """Within, every draw of the noise inside is noted."""
+    """Record every draw of the noise inside."""
     fresh = lattice.truncated_laplace
 
     def watched(size: int, scale: float) -> list[int]:
@@ -241,5 +241,5 @@ def _drawn_by(draw: Callable[[int, float], list[int]]) -> Iterator[None]:
 def released(case: Case, tallies: Tallies, runs: int) -> list[Floats]:
     """Whole releases: θ as published, one array per group, one row per run."""
     step = float(plan_of(case).step)
-    found = np.array([[one.values for one in trace.cross(tallies, case.calibrated)] for _ in range(runs)]) * step
-    return [found[:, group] for group in range(len(tallies))]
+    theta = np.array([[one.values for one in trace.cross(tallies, case.calibrated)] for _ in range(runs)]) * step
+    return [theta[:, group] for group in range(len(tallies))]

@@ -1,8 +1,8 @@
-"""A `Case` and synthetic votes in, `Seen` out: what a run computes from them, and all it would make public.
+"""A `Case` and synthetic votes in, `Seen` out: what a run computes from them, and everything it would make public.
 
-The votes go the way of any file: written as CSV, read, checked, bounded, counted, and handed to the one crossing
-with a ledger that writes down what it is asked. Every function is called through its module. What is one per group
-is a list, with a single entry where votes are not split.
+The votes are treated like any file: written as CSV, read, checked, bounded, counted, and handed to the one crossing
+with a ledger that records its debits. Every function is called through its module. Where there is one value per
+group, it is a list, with a single entry where votes are not split.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GROUP = "region"
 
 
 class Recorder:
-    """A ledger that allows everything and remembers what it was asked."""
+    """A ledger that allows everything and remembers its debits."""
 
     def __init__(self) -> None:
         self.charges: list[Charge] = []
@@ -46,7 +46,7 @@ class Recorder:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What came of one set of votes."""
+    """The results for one set of votes."""
 
     values: Integers
     """the exact statistic, in lattice steps, one row per group: what noise must cover"""
@@ -104,7 +104,7 @@ def _statistic(counted: Tally | PairTally, calibrated: Calibrated) -> Integers:
 
 
 def see(case: Case, read_from: Votes) -> Seen:
-    """Count the votes, cross the line once, and note everything but the noise."""
+    """Count the votes, release them once, and record everything but the noise."""
     try:
         case = case.with_items(read_from.items)
         calibrated = case.calibrated
@@ -120,13 +120,13 @@ def see(case: Case, read_from: Votes) -> Seen:
 
 
 def _public(noisy: NoisyTally) -> dict[str, Any]:
-    """Every field of the noisy tally but the noisy values, of which the number is public."""
-    found = {field.name: getattr(noisy, field.name) for field in fields(noisy) if field.name != "values"}
-    pairs = found.pop("public_pairs")
-    found["pairs"] = None if pairs is None else [tuple(pairs.i), tuple(pairs.j), tuple(pairs.counts)]
+    """Every field of the noisy tally except the noisy values, of which only the number is public."""
+    public = {field.name: getattr(noisy, field.name) for field in fields(noisy) if field.name != "values"}
+    pairs = public.pop("public_pairs")
+    public["pairs"] = None if pairs is None else [tuple(pairs.i), tuple(pairs.j), tuple(pairs.counts)]
     if noisy.public_exposure is not None:
-        found["public_exposure"] = tuple(noisy.public_exposure.tolist())
-    return found | {"entries": len(noisy.values)}
+        public["public_exposure"] = tuple(noisy.public_exposure.tolist())
+    return public | {"entries": len(noisy.values)}
 
 
 def pair_wins(counted: PairTally) -> Integers:
@@ -138,7 +138,7 @@ def pair_wins(counted: PairTally) -> Integers:
 
 
 def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None) -> dict[str, Any]:
-    """A whole release as it would be published, with what is noise taken out: figures of items, and their order."""
+    """A whole release as it would be published, without what is noisy: the figures of items, and their order."""
     ledger, inside = Recorder(), case.perturbed
     options: dict[str, Any] = {"mechanism": case.mechanism.name, "ledger": ledger}
     if inside is None:
@@ -155,13 +155,13 @@ def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None)
 
 
 def _without_noise(published: dict[str, Any]) -> dict[str, Any]:
-    """The release of each group, or the one release, with the names of an item's figures instead of these."""
+    """The release of each group, or the one release, with the names of an item's figures instead of the figures."""
     if "groups" in published:
         return published | {"groups": {group: _without_noise(one) for group, one in published["groups"].items()}}
-    shown = {
+    names = {
         row["item"]: sorted(name for name, value in row.items() if value is not None) for row in published["ranking"]
     }
-    return published | {"ranking": shown}
+    return published | {"ranking": names}
 
 
 def read_rows(case: Case, rows: Sequence[Row], folder: Path) -> Votes:

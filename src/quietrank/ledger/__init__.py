@@ -1,6 +1,6 @@
-"""A budget that outlives the process: charges in, durable entries out, and no more than the budget in all.
+"""A budget that outlives the process: charges in, durable entries out, and never more than the budget in total.
 
-`composition` says what a sequence of releases costs, `records` and `file` how it is kept on disk, `book` puts them
+`composition` says what a sequence of releases costs, `records` and `file` how it is stored on disk, `book` puts them
 together, and `commands` is the command line. The commands are imported at every start: they load nothing heavy.
 """
 

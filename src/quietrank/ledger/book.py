@@ -25,7 +25,7 @@ from quietrank.promise.privacy import Neighbours, Unit, checked_delta, checked_e
 
 
 class BudgetLedger:
-    """A budget (ε, δ) for one set of votes, kept in a file; see `create` and `open`."""
+    """A budget (ε, δ) for one set of votes, stored in a file; see `create` and `open`."""
 
     def __init__(self, path: Path, terms: Terms) -> None:
         self.path, self.terms = path, terms
@@ -34,7 +34,7 @@ class BudgetLedger:
     def create(
         cls, path: str | Path, epsilon: float, delta: float = 0.0, *, data: str, unit: str, neighbours: str = "replace"
     ) -> BudgetLedger:
-        """Make a new ledger, whole or not at all; never over an existing file."""
+        """Make a new ledger, completely or not at all; it never overwrites an existing file."""
         plans = Budget.plans(checked_epsilon(epsilon), checked_delta(delta))
         kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
         if not (isinstance(data, str) and data.strip()):
@@ -48,7 +48,7 @@ class BudgetLedger:
 
     @classmethod
     def open(cls, path: str | Path) -> BudgetLedger:
-        """Open a ledger; its header and its last entry must hold together."""
+        """Open a ledger; its header and its last entry must agree."""
         # SQLite names the journal after the file itself, so links are followed first.
         place = file_path(path).resolve()
         with reading(place) as db:
@@ -56,11 +56,11 @@ class BudgetLedger:
         return cls(place, terms)
 
     def require_writable(self) -> None:
-        """Refuse now what would fail at the first debit."""
+        """Refuse now, rather than at the first debit, a file that cannot be written."""
         if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             raise LedgerError(
-                f"the ledger {self.path} cannot be written; make the file and its folder writable (SQLite keeps a "
-                "journal beside it)"
+                f"the ledger {self.path} cannot be written; make the file and its folder writable (SQLite writes a "
+                "journal next to it)"
             )
 
     def debit(self, charge: Charge) -> str:
@@ -79,9 +79,9 @@ class BudgetLedger:
         return entry_id(number, head)
 
     def _covered(self, state: State, charge: Charge, k: int, spend: Spend) -> tuple[int, Spent]:
-        """The plan that covers the release, and what is then spent; or a refusal.
+        """The plan that covers the release, and what is then spent; raises a refusal if none does.
 
-        Only the first release may choose among plans: it is asked for before there is any result to choose by.
+        Only the first release may choose among plans: it is requested before any result could guide the choice.
         """
         plans = dict(enumerate(self.terms.plans))
         if state.count > 0:
@@ -101,7 +101,7 @@ class BudgetLedger:
 
     @property
     def spent(self) -> float:
-        """The smallest ε that the releases so far are proven to keep, with the δ of the ledger."""
+        """The smallest ε that the releases so far provably keep, with the δ of the ledger."""
         with reading(self.path) as db:
             state = self._state(db)
             return float(self.terms.plans[state.plan].proven(state.spent))
@@ -125,8 +125,8 @@ class BudgetLedger:
     def verify(self) -> str:
         """Check the whole history and return the id of its last entry ("0-…" for none); raise if it is broken.
 
-        An entry that was edited, removed, moved or cut off is noticed. Whoever rewrites all hashes as well is found
-        out by the id: it is also in the last release.
+        An entry that was edited, removed, moved or cut off is noticed. If all hashes were rewritten as well, the id
+        gives it away: the last release carries the original one.
         """
         with reading(self.path) as db:
             for _ in self._history(db):
@@ -138,7 +138,7 @@ class BudgetLedger:
             return entry_id(state.count, state.head)
 
     def _history(self, db: sqlite3.Connection) -> Iterator[tuple[str, dict[str, Any], Spend, Spent]]:
-        """Each entry and what is spent after it, with hashes and sums computed anew and compared with the header."""
+        """Each entry and what is spent after it, with hashes and sums recomputed and compared with the header."""
         state = self._state(db)
         budget = self.terms.plans[state.plan]
         if sum(map(delta_of_filter, budget.filters)) + float(budget.reserve) > float(budget.delta) * (1 + 1e-9):
@@ -150,11 +150,11 @@ class BudgetLedger:
                 raise broken(self.path, f"entry {count} is missing, or not what was written")
             values, spend = parsed(self.path, content)
             if values["plan"] != state.plan:
-                raise broken(self.path, f"entry {count} was paid by another plan than the header says")
+                raise broken(self.path, f"entry {count} was paid under a different plan from the header's")
             spent = budget.after(spent, spend)
             yield entry_id(number, head), values, spend, spent
         if (count, head, spent) != (state.count, state.head, state.spent):
-            raise broken(self.path, f"it has {count} entries whose sums are not those of its header")
+            raise broken(self.path, f"it has {count} entries whose sums differ from those in its header")
         if not budget.covers(spent):
             raise broken(self.path, "its entries add up to more than its budget")
 
@@ -210,7 +210,7 @@ def _checked(db: sqlite3.Connection, path: Path) -> tuple[Terms, State]:
 
 
 def _check_tail(db: sqlite3.Connection, path: Path, terms: Terms, state: State) -> None:
-    """The last entry is the one that the header ends with."""
+    """Require the last entry to be the one that the header names."""
     last = db.execute("SELECT number, content, hash FROM entries ORDER BY number DESC LIMIT 2").fetchall()
     head = chained(FORMAT, terms.to_text()) if len(last) < 2 else last[1][2]
     if last:

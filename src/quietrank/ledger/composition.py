@@ -1,9 +1,9 @@
 """Charges in, whether a fixed budget (ε, δ) still covers all of them out: conversion between units, and composition.
 
-A budget owns several *filters*. Each is a bound on the privacy loss of a whole sequence of releases that holds even
+A budget has several *filters*. Each is a bound on the privacy loss of a whole sequence of releases that holds even
 if every release is chosen after looking at the earlier ones, and each has its own share of δ; the shares add up to
 δ. A sequence is covered as long as at least one filter has covered every step of it. docs/proofs/composition.md has
-the proofs, and why nothing less careful would do. All sums are exact; all roundings are towards privacy.
+the proofs, and shows why simpler rules would be wrong. All sums are exact; all rounding is towards privacy.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from quietrank.promise.accounting import SLACK, Cost, epsilon_of, lowest_point, 
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
 
 GRAIN = 2**80
-"""Losses at a Rényi order are rounded up to whole multiples of 1/GRAIN, so that sums keep a bounded length."""
+"""Losses at a Rényi order are rounded up to whole multiples of 1/GRAIN, so that sums stay of bounded length."""
 
 SHARE_WITHOUT_RHO = Fraction(1, 64)
-"""The share of δ kept for releases that are (ε, δ)-DP and have no ρ; no mechanism of quietrank makes such."""
+"""The share of δ reserved for (ε, δ)-DP releases without ρ; none of quietrank's mechanisms makes such releases."""
 
 SHARE_MIXED = Fraction(1, 192)
 """The share of δ of each filter for mixtures of pure and Gaussian releases."""
 
 MIXED_OVERHEADS = (4, 8, 16)
-"""A filter for mixtures spends one part in this many of ε on turning Rényi privacy into (ε, δ)."""
+"""A filter for mixtures spends this fraction (one over the number) of ε on turning Rényi privacy into (ε, δ)."""
 
 
 def exact(number: float) -> Fraction:
-    """The number as it is written: 0.1 is a tenth, so that ten of them are 1."""
+    """The number as it is written: 0.1 is exactly a tenth, so that ten of them are 1."""
     return Fraction(repr(float(number)))
 
 
@@ -69,7 +69,7 @@ def _group_delta(epsilon: float, delta: float, k: int) -> Fraction:
 
 
 def units_apart(release: Privacy, unit: Unit, neighbours: Neighbours) -> int:
-    """k: how many neighbouring steps of the release lead from one neighbour of the ledger to the other."""
+    """k: how many steps between neighbours of the release lead from one neighbour of the ledger to the other."""
     if release.unit is unit and release.neighbours is neighbours:
         return 1
     theirs = f"a release for {option('unit', release.unit)} with {option('neighbours', release.neighbours)}"
@@ -129,7 +129,7 @@ class Filter:
         """What the release adds to the sum; None if this filter cannot bound it."""
         approximate = spend.delta > 0
         if self.order is None:
-            # A release with ρ and δ never draws on the δ kept for those without ρ.
+            # A release with ρ and δ never draws on the δ reserved for those without ρ.
             return None if approximate and spend.rho is not None else spend.epsilon
         rho = spend.epsilon**2 / 2 if spend.rho is None else spend.rho
         renyi = self.order * rho
@@ -143,7 +143,7 @@ def _up(loss: Fraction) -> Fraction:
 
 
 def overhead(order: float, delta: float) -> float:
-    """c with: total Rényi divergence τ at this order implies (τ + c, δ)-DP; rounded up.
+    """The c for which total Rényi divergence τ at this order implies (τ + c, δ)-DP; rounded up.
 
     From δ = exp((α − 1)(τ − ε))·(1 − 1/α)^α/(α − 1), Canonne, Kamath and Steinke (2020), as in accounting.py.
     """
@@ -184,31 +184,33 @@ class Budget:
         """δ divided among filters, for releases of all kinds in any order."""
         total = exact(delta)
         if total == 0:
-            return cls._made(epsilon, total, [], Fraction(0))
+            return cls._with_orders(epsilon, total, [], Fraction(0))
         mixed = float(total * SHARE_MIXED)
         main = float(total * (1 - SHARE_WITHOUT_RHO - len(MIXED_OVERHEADS) * SHARE_MIXED))
         orders = [(_best_order(epsilon, main), main)]
         orders += [(1 + max(0.001, part * math.log(1 / mixed) / epsilon), mixed) for part in MIXED_OVERHEADS]
-        return cls._made(epsilon, total, orders, total * SHARE_WITHOUT_RHO)
+        return cls._with_orders(epsilon, total, orders, total * SHARE_WITHOUT_RHO)
 
     @classmethod
     def plans(cls, epsilon: float, delta: float) -> tuple[Budget, ...]:
-        """The ways to divide δ, of which the first release takes the first that covers it: among all filters; all of
-        it for ρ, so that one Gaussian release may have the whole budget; all of it for releases without ρ."""
+        """The ways to divide δ; the first release takes the first one that covers it. δ is divided among all filters;
+        or all goes to ρ, so that one Gaussian release may use the whole budget; or all to releases without ρ."""
         divided, total = cls.of(epsilon, delta), exact(delta)
         if total == 0:
             return (divided,)
-        whole = [(_best_order(epsilon, delta), delta)]
-        return divided, cls._made(epsilon, total, whole, Fraction(0)), cls._made(epsilon, total, [], total)
+        all_rho = cls._with_orders(epsilon, total, [(_best_order(epsilon, delta), delta)], Fraction(0))
+        return divided, all_rho, cls._with_orders(epsilon, total, [], total)
 
     @classmethod
-    def _made(cls, epsilon: float, delta: Fraction, orders: list[tuple[float, float]], reserve: Fraction) -> Budget:
+    def _with_orders(
+        cls, epsilon: float, delta: Fraction, orders: list[tuple[float, float]], reserve: Fraction
+    ) -> Budget:
         filters = (Filter(Fraction(order), Fraction(overhead(order, share))) for order, share in orders)
         return cls(exact(epsilon), delta, (Filter(None, Fraction(0)), *filters), reserve)
 
     @property
     def untouched(self) -> Spent:
-        """Before the first release."""
+        """What is used up before the first release: nothing."""
         return Spent((Fraction(0),) * len(self.filters))
 
     def after(self, spent: Spent, spend: Spend) -> Spent:
@@ -218,7 +220,7 @@ class Budget:
         return Spent(tuple(losses), spent.delta + (spend.delta if spend.rho is None else 0))
 
     def covers(self, spent: Spent) -> bool:
-        """Whether (ε, δ) still holds. Sums only grow, so a filter that was exceeded once stays so."""
+        """Whether (ε, δ) still holds. Sums only grow, so a filter that was exceeded once stays exceeded."""
         return spent.delta <= self.reserve and any(room >= 0 for room, _ in self._room(spent))
 
     def _room(self, spent: Spent) -> list[tuple[Fraction, Filter]]:
@@ -227,13 +229,13 @@ class Budget:
         return [(self.epsilon - one.overhead - loss, one) for one, loss in pairs if loss is not None]
 
     def proven(self, spent: Spent) -> Fraction:
-        """The smallest ε for which one filter proves that the releases so far keep it, with the δ of the budget."""
+        """The smallest ε that some filter proves for the releases so far, with the δ of the budget."""
         return max(Fraction(0), min(self.epsilon - room for room, _ in self._room(spent)))
 
     def remaining(self, spent: Spent, k: int = 1) -> float:
         """The largest ε of one more release with δ = 0 that is covered, at a group size of k; rounded down."""
-        found = max((_largest_pure(room, one) for room, one in self._room(spent) if room > 0), default=0.0)
-        return _down_until(found / k, lambda epsilon: self.covers(self.after(spent, spend_of(Cost.pure(epsilon), k))))
+        largest = max((_largest_pure(room, one) for room, one in self._room(spent) if room > 0), default=0.0)
+        return _down_until(largest / k, lambda epsilon: self.covers(self.after(spent, spend_of(Cost.pure(epsilon), k))))
 
     def remaining_gaussian(self, spent: Spent, delta: float, k: int = 1) -> float:
         """The same for a release that has ρ and promises (ε, δ) with this δ."""
@@ -253,17 +255,17 @@ def _largest_pure(room: Fraction, one: Filter) -> float:
     return free if one.order is None else max(free, math.sqrt(2 * free / float(one.order)))
 
 
-def _down_until(found: float, fits: Callable[[float], bool]) -> float:
+def _down_until(number: float, fits: Callable[[float], bool]) -> float:
     """The number itself, or one a little below it that fits; 0 if none does."""
     for step in (0, *(2.0**k for k in range(-53, -20))):
-        lower = found * (1 - step)
+        lower = number * (1 - step)
         if 1e-150 < lower < math.inf and fits(lower):
             return lower
     return 0.0
 
 
 def _best_order(epsilon: float, delta: float) -> float:
-    """The α at which Σρ may be largest: where (ε − c(α))/α is. By golden section; any α would be sound."""
+    """The α that allows the largest Σρ, the maximum of (ε − c(α))/α, by golden section; any α would be sound."""
 
     def lost(u: float) -> float:
         order = 1 + math.exp(u)

@@ -1,16 +1,16 @@
-"""A path in, transactions on the SQLite file of a ledger out; what goes wrong becomes one line with a remedy.
+"""A path in, transactions on the SQLite file of a ledger out; every failure becomes one line with a remedy.
 
-The rollback journal is kept in DELETE mode, so that between debits the ledger is one file, and with
-synchronous=EXTRA: FULL alone does not sync the folder after the journal is deleted, and a power cut could bring the
-journal back and with it undo a debit whose release is already out. WAL would need two more files and shared memory.
+The rollback journal is in DELETE mode, so that between debits the ledger is one file, and synchronous is EXTRA: FULL
+alone does not sync the folder after the journal is deleted, so a power cut could bring the journal back, which would
+undo a debit whose release is already out. WAL would need two more files and shared memory.
 
 Each transaction opens and closes its own connection, so that a ledger may be used from several threads and after a
 fork. The file must never be opened by other means in this process: closing it would drop the locks that SQLite holds.
 
-A ledger has one name. SQLite names the journal after the name by which the file was opened, so a debit that was cut
-short under one name of a file is invisible under another, and when the journal is found at last it undoes whatever
-was paid in between. So a file with several names (hard links) is refused whenever it is opened, which is before every
-debit; symbolic links are followed first.
+A ledger has one name. SQLite names the journal after the name by which the file was opened, so a debit that was
+interrupted under one name of a file is invisible under another, and when the journal is eventually found it undoes
+whatever was paid in between. So a file with several names (hard links) is refused whenever it is opened, which is
+before every debit; symbolic links are followed first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ APPLICATION_ID = 0x71724C31
 PATIENCE = 60.0
 """seconds to wait for other processes"""
 SECOND_NAME = 1.0
-"""seconds to wait for a second name to go away: a ledger that is being made has two for a moment"""
+"""seconds to wait for a second name to disappear: a ledger that is being made has two for a moment"""
 MAKE_ONE = either("BudgetLedger.create", "`quietrank ledger new`")
 SCHEMA = (
     "CREATE TABLE header (terms TEXT NOT NULL, state TEXT NOT NULL, seal TEXT NOT NULL)",
@@ -47,7 +47,7 @@ def connection(path: Path) -> Iterator[sqlite3.Connection]:
         if not path.is_file():
             raise LedgerError(f"there is no ledger {path}; make one with {MAKE_ONE}")
         if path.stat().st_size == 0:
-            raise LedgerError(f"{path} is empty, so no ledger; give a file made by {MAKE_ONE}")
+            raise LedgerError(f"{path} is empty, so it is not a ledger; give a file made by {MAKE_ONE}")
         _require_one_name(path)
         address = f"file:{quote(str(path))}?mode=rw"
         db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=PATIENCE)
@@ -78,14 +78,14 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """One transaction, so that all that is read is of the same moment."""
+    """One transaction, so that everything read in it is from the same moment."""
     with connection(path) as db:
         db.execute("BEGIN")
         yield db
 
 
 def create(place: Path, header: tuple[str, str, str]) -> None:
-    """A new file with this header, whole or not at all; never over an existing one."""
+    """A new file with this header, completely or not at all; it never overwrites an existing one."""
     _check_free(place)
     with explained(place), _draft(place) as draft:
         _write_new(draft, header)
@@ -93,18 +93,18 @@ def create(place: Path, header: tuple[str, str, str]) -> None:
 
 
 def require_kind(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse other databases, tables or triggers that do not belong, and files that were cut short."""
+    """Refuse other databases, foreign tables or triggers, and truncated files."""
     ((mark,),) = db.execute("PRAGMA application_id").fetchall()
     schema = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema")}
     if mark != APPLICATION_ID or schema != set(SCHEMA):
-        raise LedgerError(f"{path} is a database, but no ledger; give a file made by {MAKE_ONE}")
+        raise LedgerError(f"{path} is a database, but not a ledger; give a file made by {MAKE_ONE}")
     ((pages,),), ((size,),) = db.execute("PRAGMA page_count").fetchall(), db.execute("PRAGMA page_size").fetchall()
     if path.stat().st_size < pages * size:
-        raise broken(path, "the file was cut short")
+        raise broken(path, "the file is truncated")
 
 
 def broken(path: Path, what: str) -> LedgerError:
-    """What to say of a ledger that does not hold together."""
+    """The error for a ledger whose contents do not agree."""
     return LedgerError(f"the ledger {path} is broken: {what}; restore it from a backup or count its budget as spent")
 
 
@@ -114,8 +114,8 @@ def _require_one_name(path: Path) -> None:
     while (names := path.stat().st_nlink) > 1:
         if time.monotonic() > deadline:
             raise LedgerError(
-                f"the ledger {path} has {names} names (hard links), and a debit that is cut short under one of them "
-                f"would go unseen under the other; remove the other names: `find / -xdev -samefile {path}` lists them"
+                f"the ledger {path} has {names} names (hard links), and a debit interrupted under one of them would "
+                f"be invisible under the other; remove the other names: `find / -xdev -samefile {path}` lists them"
             )
         time.sleep(0.01)
 
@@ -124,7 +124,7 @@ def _check_free(place: Path) -> None:
     if not place.parent.is_dir():
         raise LedgerError(f"there is no folder {place.parent}; make it, or choose another place for {place.name}")
     for taken in (place, *(place.with_name(place.name + end) for end in ("-journal", "-wal"))):
-        # SQLite would play a journal that was left behind into the new file.
+        # SQLite would apply a journal that was left behind to the new file.
         if os.path.lexists(taken):
             raise LedgerError(f"{taken} exists already and is not overwritten; choose another name, or move it away")
 
@@ -140,7 +140,7 @@ def _draft(place: Path) -> Iterator[Path]:
 
 
 def _write_new(draft: Path, header: tuple[str, str, str]) -> None:
-    """A complete ledger without entries, on the disk."""
+    """Write a complete ledger without entries to the disk."""
     db = sqlite3.connect(draft, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous = EXTRA")
@@ -155,7 +155,7 @@ def _write_new(draft: Path, header: tuple[str, str, str]) -> None:
 
 
 def _publish(draft: Path, place: Path) -> None:
-    """Give the file its name, unless the name is taken; on the disk when this returns.
+    """Give the file its name, unless the name is taken; it is on the disk when this returns.
 
     There is no portable way to rename without replacing, so for a moment the file has two names.
     """
@@ -170,7 +170,7 @@ def _publish(draft: Path, place: Path) -> None:
 
 
 _REASONS = {
-    sqlite3.SQLITE_NOTADB: f"is no ledger; give a file made by {MAKE_ONE}",
+    sqlite3.SQLITE_NOTADB: f"is not a ledger; give a file made by {MAKE_ONE}",
     sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a backup or count its budget as spent",
     sqlite3.SQLITE_FULL: "cannot be written, the disk is full; make room and try again: nothing was released",
     sqlite3.SQLITE_IOERR: "cannot be read or written; check the disk and the space on it: nothing was released",
@@ -182,7 +182,7 @@ _REASONS = {
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What the system says, as one line with a remedy."""
+    """Turn the system's errors into one line with a remedy."""
     try:
         yield
     except sqlite3.Error as error:

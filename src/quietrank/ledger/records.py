@@ -1,6 +1,6 @@
 """Terms, state and entries of a ledger in, the exact text that is hashed and written out; and back.
 
-Every entry's hash covers its content and the hash before it, the first one the terms of the ledger.
+Every entry's hash covers its content and the previous hash; the first hash covers the terms of the ledger.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FORMAT = "quietrank/ledger/1"
 
 @dataclass(frozen=True)
 class Terms:
-    """What a ledger fixes for good when it is made."""
+    """What is fixed permanently when a ledger is made."""
 
     data: str
     unit: Unit
     neighbours: Neighbours
     plans: tuple[Budget, ...]
-    """ways to divide δ; the first release decides which it is"""
+    """ways to divide δ; the first release decides which is used"""
     created: str
     salt: str
 
@@ -71,7 +71,7 @@ def _filter(values: list[Any]) -> Filter:
 
 @dataclass(frozen=True)
 class State:
-    """Where the history stands: enough to decide on the next debit without reading all of it."""
+    """The current end of the history: enough to decide on the next debit without reading all of it."""
 
     count: int
     head: str
@@ -100,29 +100,29 @@ class Entry:
     promise: dict[str, Any]
     """the release's own privacy"""
     k: int
-    """how many units of the release make one of the ledger"""
+    """how many units of the release make up one of the ledger's"""
     spend: Spend
     remaining: float
-    """the largest ε of a release with δ = 0 that still fitted after it"""
+    """the largest ε of a release with δ = 0 that would still have fitted after it"""
 
 
 def canonical(values: object) -> str:
-    """The same text for the same values."""
+    """JSON in a fixed form: equal values give equal text."""
     return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
 
 
 def chained(previous: str, content: str) -> str:
-    """The hash of an entry: over the hash before it and its own content."""
+    """The hash of an entry: over the previous hash and the entry's content."""
     return hashlib.sha256(f"{previous}\n{content}".encode()).hexdigest()
 
 
 def entry_id(number: int, hash_: str) -> str:
-    """What a release carries: where it stands in the history, and enough of the hash to tie it to it."""
+    """What a release carries: its number in the history, and enough of the hash to identify the entry."""
     return f"{number}-{hash_[:16]}"
 
 
 def content_of(number: int, charge: Charge, k: int, spend: Spend, plan: int = 0) -> str:
-    # The salt keeps the time of day from being guessed from the id, which is published.
+    # Without the salt, the time of day could be guessed from the id, which is published.
     privacy = {name: str(v) if isinstance(v, str) else v for name, v in vars(charge.privacy).items()}
     cost = {"epsilon": str(spend.epsilon), "delta": str(spend.delta), "rho": spend.rho and str(spend.rho)}
     return canonical(

@@ -1,6 +1,6 @@
 """A problem and a point in; a rigorous upper bound of the gradient norm there, rounding included, out.
 
-In float64 with a running error bound, or in decimal arithmetic where float64 cannot tell.
+It is computed in float64 with a running error bound, or in decimal arithmetic where float64 is not precise enough.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ UNDERFLOW = 1e-180
 
 
 def certified_gradient_norm(problem: Problem, theta: Floats, shift: Floats | None = None) -> float:
-    """An upper bound of ‖∇f(theta + shift)‖₂ for the real sum of the two, shift being constant on components.
+    """An upper bound of ‖∇f(theta + shift)‖₂ for the exact sum of the two; shift is constant on components.
 
     Per pair t = −aψ(x) + bψ(−x) with x = fl(θ_i − θ_j), |x − (θ_i − θ_j)| ≤ U|x|. With r = link.grad_error, ψ is
     right to r·ψ, so t to (r + 2U)(aψ(x) + bψ(−x)), the 2U for a product and the difference. Summing k terms in
     any order loses at most kU/(1 − kU)·Σ|terms| (Higham, Accuracy and Stability, 4.2); an item sums its pair
-    terms, c_i, γ·shift_i and γθ_i, each product being one more U. The factors 1.01 cover second-order terms and
-    the rounding of the bound itself, UNDERFLOW what is too small for float64 (weights up to 1e18).
+    terms, c_i, γ·shift_i and γθ_i, where each product costs one more U. The factors 1.01 cover second-order terms
+    and the rounding of the bound itself, UNDERFLOW whatever is too small for float64 (weights up to 1e18).
     """
     total, error = gradient_with_error(problem, theta, shift)
     return with_rounding(euclidean(total), euclidean(error), problem.pairs.n_items)
 
 
 def with_rounding(norm: float, error: float, n: int) -> float:
-    """norm + error, with the rounding of two norms of n numbers."""
+    """norm + error, plus the rounding errors of two norms of n numbers."""
     return (norm + 1.01 * error) * (1 + 4 * (n + 10) * U) + UNDERFLOW
 
 

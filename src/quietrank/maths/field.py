@@ -96,7 +96,7 @@ class DenseField:
 class CellField:
     """The sums through Chebyshev moments of the occupied cells."""
 
-    order: Places | None  # puts the points in order of their cells; None: they are already
+    order: Places | None  # sorts the points by cell; None: they are already sorted
     cells: Integers  # the numbers of the occupied cells, ascending
     neighbours: list[tuple[Places, Places]]  # pairs of occupied cells 1, 2, …, R apart
     edges: list[int]  # points edges[c] … edges[c + 1] − 1, in that order, are in cell c
@@ -186,12 +186,12 @@ def _tables() -> _Tables:
 
 def _neighbours(cells: Integers) -> list[tuple[Places, Places]]:
     """For each offset 1, …, R: the positions (left, right) of occupied cells that far apart."""
-    found = []
+    neighbours = []
     for offset in range(1, min(REACH, int(cells[-1] - cells[0])) + 1):
         right = np.searchsorted(cells, cells + offset)
         left = np.flatnonzero(cells[np.minimum(right, cells.size - 1)] == cells + offset)
-        found.append((left, right[left]))
-    return found
+        neighbours.append((left, right[left]))
+    return neighbours
 
 
 def _near(neighbours: list[tuple[Places, Places]], moments: Floats, table: Floats) -> Floats:

@@ -119,7 +119,7 @@ def _dense_variances(hessian: Hessian) -> Floats:
 def _sweep(matrix: Floats) -> Floats:
     """Inverse of a positive definite matrix by Gauss–Jordan sweeps.
 
-    For a few hundred items this costs milliseconds always, where LAPACK starts threads and, on a busy machine,
+    For a few hundred items this always takes milliseconds, whereas LAPACK starts threads and, on a busy machine,
     may wait a second for them.
     """
     for k in range(len(matrix)):

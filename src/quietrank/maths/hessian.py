@@ -1,6 +1,7 @@
 """A problem and a point in; the Hessian there, products with it and solutions of its linear systems, out.
 
-Conjugate gradients where they are quick, else the cheapest factorisation: dense, banded or sparse.
+Linear systems are solved by conjugate gradients where these are quick, otherwise by the cheapest factorisation:
+dense, banded or sparse.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from quietrank.maths.problem import Problem
 from quietrank.maths.sums import component_means, component_sums, inner, safe_ratio, sparse_times
 
 DENSE_ITEMS = 60  # up to here dense Cholesky is the fastest
-SLOW_CG = 8  # conjugate gradients that need more steps make us look for a factorisation (eight times that
-# on graphs with more than 20 pairs per item, where the search is dear and seldom finds one)
+SLOW_CG = 8  # if conjugate gradients need more steps, a factorisation is tried (eight times that on graphs
+# with more than 20 pairs per item, where the search is expensive and rarely succeeds)
 MAX_CG = 20_000
 LANCZOS = 20
 MAX_WEAK = 1000
@@ -34,8 +35,8 @@ MAX_WEAK = 1000
 class Hessian:
     """γI + Laplacian of the pairs at the last evaluated θ, and Newton's linear systems with it.
 
-    Dense Cholesky for few items; else Jacobi-preconditioned conjugate gradients, which on graphs with short
-    paths need some ten steps; where they turn out slow (ladders, chains) a banded or sparse factorisation.
+    Dense Cholesky for few items; otherwise Jacobi-preconditioned conjugate gradients, which need about ten steps on
+    graphs with short paths; a banded or sparse factorisation where they turn out to be slow (ladders, chains).
     Right-hand sides and results are orthogonal to component shifts.
     """
 
@@ -104,7 +105,7 @@ class Hessian:
     def _balanced(self, right: Floats) -> Floats:
         """right, made to sum to 0 on each component at the expense of the strongly held items.
 
-        What a gradient sums to is the rounding of its largest entries: spread evenly, it would swamp the small
+        The sum of a gradient is the rounding error of its largest entries: spread evenly, it would swamp the small
         entry of a weakly held item, and move that item's score.
         """
         labels = self.problem.components
@@ -127,7 +128,7 @@ class Hessian:
 
     @property
     def scale(self) -> Floats:
-        """D^-½, D the Laplacian's diagonal; 0 for items that met nobody, whose scores are known exactly."""
+        """D^-½, D the Laplacian's diagonal; 0 for items that were never compared, whose scores are known exactly."""
         laplacian = self.diagonal - self.problem.ridge
         return np.where(laplacian > 0, 1 / np.sqrt(np.maximum(laplacian, TINY)), 0.0)
 
@@ -147,7 +148,7 @@ class Hessian:
         return float(np.abs(np.linalg.solve(matrix, right)).max())
 
     def normalised_gap(self) -> float:
-        """1 − the largest eigenvalue of D^-½ A D^-½ (A = D − L) but for component shifts: Lanczos, an estimate."""
+        """1 − the largest eigenvalue of D^-½ A D^-½ (A = D − L) apart from component shifts: a Lanczos estimate."""
         scale, labels = self.scale, self.problem.components
         trivial = np.divide(1.0, scale, out=np.zeros(self.n), where=scale > 0)  # D^½, to be projected out
         size = component_sums(trivial**2, labels)
@@ -162,7 +163,7 @@ class Hessian:
         return 1 - self._largest(adjacency)
 
     def least_curvature(self) -> float:
-        """The least eigenvalue of H orthogonal to component shifts: Lanczos on the inverse, an estimate."""
+        """The least eigenvalue of H orthogonal to component shifts, estimated by Lanczos on the inverse."""
         labels = self.problem.components
         largest = self._largest(lambda x: self.solve(x.ravel() - component_means(x.ravel(), labels), 1e-6))
         return 1 / largest if largest > 0 else 0.0
@@ -259,7 +260,7 @@ class SparseFactor:
 
 
 def _grounded(hessian: Hessian) -> Floats:
-    """The diagonal; without a ridge one item per component is tied to 0, which right sides summing to 0 never feel."""
+    """The diagonal; without a ridge one item per component is tied to 0, which right sides that sum to 0 allow."""
     diagonal = hessian.diagonal.copy()
     if hessian.problem.ridge == 0:
         roots = np.unique(hessian.problem.components, return_index=True)[1]
@@ -325,7 +326,7 @@ def _conjugate_gradients(hessian: Hessian, right: Floats, relative: float) -> tu
             return x, step
         q = hessian.apply(p)
         curvature = inner(p, q)
-        if not curvature > 0:  # rounding: the direction so far is all there is to have
+        if not curvature > 0:  # rounding: the direction so far cannot be improved
             return x, step
         alpha = rz / curvature
         x += alpha * p

@@ -20,8 +20,8 @@ from quietrank.errors import SolverError, either, option
 U = 2.0**-53  # unit roundoff of float64
 TINY = 1e-300  # covers results that underflow
 
-# Rounding of the library functions used below, in units of U, generously: NumPy documents exp within 1 ulp
-# (2 U) on every dispatch path, and glibc's arctan is within 1 ulp. We allow 8 U for each call.
+# A generous bound on the rounding of the library functions used below, in units of U: NumPy documents exp within
+# 1 ulp (2 U) on every dispatch path, and glibc's arctan is within 1 ulp. 8 U are allowed for each call.
 CALL_ERROR = 8.0
 
 
@@ -144,7 +144,7 @@ class HyperbolicSecant:
 
 @dataclass(frozen=True)
 class CustomLink:
-    """A user's own link. κ1 and κ2 are declared: check_link can refute them, it cannot prove them.
+    """A user's own link. κ1 and κ2 are declared: check_link can refute them but not prove them.
 
     Without `error` (see Link.grad_error) gradients cannot be certified, and without `exact` (see
     Link.grad_decimal) they cannot be certified beyond float64, so the perturbed MLE needs both.
@@ -214,9 +214,9 @@ def get_link(link: str | Link) -> Link:
 def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
     """Try to refute a link on a grid over [−reach, reach]; passing proves nothing about κ1 and κ2.
 
-    Checked: symmetry, F strictly increasing, derivatives agreeing with differences of −log F,
+    Checked: symmetry, F strictly increasing, derivatives that agree with differences of −log F,
     0 < −(log F)'' ≤ κ2, and F'/(F(1−F)) = ψ(x) + ψ(−x) ≤ κ1 (because F' = ψ(x)F(x) = ψ(−x)F(−x)).
-    The built-in links are proven; their names say so in every release, so no other link may have them.
+    The built-in links are proven, and their names say so in every release, so no other link may use these names.
     """
     for one in _BY_NAME.values():
         if type(link) is type(one) and link == one:
@@ -249,19 +249,19 @@ def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
 
 
 def check_decimals(link: Link) -> None:
-    """Try to refute ψ in decimal arithmetic: it must be there, settle as digits grow, and be the ψ of float64.
+    """Try to refute ψ in decimal arithmetic: it must exist, converge as digits are added, and agree with float64.
 
-    Its differences over 10^-25 must be those of −(log F)'': a ψ computed in float64 has none.
+    Its differences over 10^-25 must match −(log F)'': a ψ computed in float64 would have none.
     """
     for text in ("0", "1e-30", "0.3", "-2", "7", "-29", "400", "-400", "1e6", "-1e6", "1e13"):
         x, step = Decimal(text), Decimal("1e-25")
-        rough, fine, beside = (_slope_with(link, *at) for at in ((x, 60), (x, 120), (x + step, 120)))
+        rough, fine, shifted = (_slope_with(link, *at) for at in ((x, 60), (x, 120), (x + step, 120)))
         settled = fine >= 0 and abs(rough - fine) <= (2 * abs(x) + 100) * Decimal("1e-59") * fine + Decimal(TINY)
         _refute(link, not settled, f"grad_decimal is not right to 60 digits at x = {text}")
         if abs(x) < 30:
             slope, curvature = (float(f(np.array([float(x)]))[0]) for f in (link.grad, link.curvature))
             agree = math.isclose(fine, slope, rel_tol=1e-6)
-            agree &= math.isclose((fine - beside) / step, curvature, rel_tol=1e-4)
+            agree &= math.isclose((fine - shifted) / step, curvature, rel_tol=1e-4)
             _refute(link, not agree, f"grad_decimal is not grad with more digits at x = {text}")
 
 

@@ -1,9 +1,8 @@
 """An `Objective` made of exact votes and exact noise in; its minimiser, certified, out. It never gives up.
 
 The minimiser has not been sealed yet (mechanisms/perturbed_mle does that), so it is confidential. An error whose
-probability depends on the votes would be a leak: where float64 is not enough decimal arithmetic goes on, with as many
-digits as it takes.
-docs/proofs/perturbed-mle.md says why that comes to an end for every γ that is accepted.
+probability depends on the votes would be a leak: where float64 is not enough, decimal arithmetic takes over, with as
+many digits as necessary. docs/proofs/perturbed-mle.md says why that terminates for every γ that is accepted.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def minimise(objective: Objective, tolerance: float) -> Sequence[float | Decimal
     """θ with ‖∇f(θ)‖₂ ≤ τ, certified. It never gives up: an error whose probability depends on votes is a leak.
 
     float64 is enough for ordinary sizes. Where it is not, or the solver refuses for whatever reason, decimal
-    arithmetic goes on from where it stopped, with as many digits as the votes ask for.
+    arithmetic continues from where it stopped, with as many digits as the votes require.
     """
     try:
         problem, lost = objective.in_float64()
@@ -33,13 +32,13 @@ def minimise(objective: Objective, tolerance: float) -> Sequence[float | Decimal
             return [float(x) for x in nearest.theta]
         start = _as_decimals(nearest)
     except Exception:  # noqa: BLE001
-        # Whatever it is, it may depend on the votes; and what follows does without the solver.
+        # Whatever it is, it may depend on the votes; the next step does not need the solver.
         start = [ZERO] * len(objective.draw)
     return minimise_exactly(objective, tolerance, start)
 
 
 def _as_decimals(nearest: Solution) -> list[Decimal]:
-    """The point that the solver came to, exactly; zeros where it is none."""
+    """The point that the solver reached, exactly; zeros if it is not finite."""
     low = np.zeros_like(nearest.theta) if nearest.theta_low is None else nearest.theta_low
     if not (np.isfinite(nearest.theta).all() and np.isfinite(low).all()):
         return [ZERO] * len(low)
@@ -47,7 +46,7 @@ def _as_decimals(nearest: Solution) -> list[Decimal]:
         return [Decimal(a) + Decimal(b) for a, b in zip(nearest.theta.tolist(), low.tolist(), strict=True)]
 
 
-# ---- the same in decimal arithmetic, slow and unstoppable ------------------------------------------------------
+# ---- the same in decimal arithmetic, slow but certain ----------------------------------------------------------
 
 
 def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal]) -> list[Decimal]:
@@ -61,7 +60,7 @@ def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal
         with digits_of(digits):
             try:
                 theta, certified = _newton(objective, Decimal(tolerance), [+x for x in theta])
-            except ArithmeticError:  # no signal of the arithmetic may end a release: try again with more digits
+            except ArithmeticError:  # no arithmetic error may end a release: try again with more digits
                 certified = False
         if certified:
             return theta
@@ -81,12 +80,12 @@ def _newton(objective: Objective, tolerance: Decimal, theta: list[Decimal]) -> t
 
 
 def _newton_direction(objective: Objective, theta: list[Decimal], gradient: list[Decimal]) -> list[Decimal]:
-    """−H⁻¹∇f for an H that is right to some twelve digits in every direction, however ill-conditioned it is.
+    """−H⁻¹∇f for an H that is right to about twelve digits in every direction, however ill-conditioned it is.
 
     H = γI + the Laplacian of weights h ≥ 0 is eliminated without a subtraction, after Grassmann, Taksar and Heyman
     (1985): taking out item k, with d = c_k + Σ_r h_kr, adds h_kr·h_ks/d to the weight of r and s, and c_k·h_kr/d to
-    c_r, c being γ at first. So every weight and every c is right to some digits in float64, none is negative, and
-    every pivot d is at least γ. Only d itself and the right side are computed in decimal.
+    c_r, where c is γ at first. So every weight and every c has correct digits in float64, none is negative, and
+    every pivot d is at least γ. Only d itself and the right side are computed in decimal arithmetic.
     """
     order, rows = _eliminated(*_weights(objective, theta), objective.gamma)
     right = [-g for g in gradient]
@@ -118,7 +117,7 @@ def _weights(objective: Objective, theta: list[Decimal]) -> tuple[list[dict[int,
 def _eliminated(
     near: list[dict[int, float]], order: list[int], gamma: float
 ) -> tuple[list[int], list[tuple[Decimal, dict[int, Decimal]]]]:
-    """For each item in the order: its c and its weights to the items after it, when those before it are gone."""
+    """For each item in the order: its c and its weights to the items after it, once those before it are eliminated."""
     own, rows = [gamma] * len(near), []
     for k in order:
         row = near[k]
@@ -137,10 +136,10 @@ def _eliminated(
 def _line_search(
     objective: Objective, theta: list[Decimal], gradient: list[Decimal], direction: list[Decimal]
 ) -> list[Decimal]:
-    """Go where the slope along the direction, which only increases, has lost a tenth and not turned uphill by more.
+    """Step to where the slope along the direction, which only increases, has shrunk by a tenth and is hardly uphill.
 
-    Far out a vote's pull falls like e^−x, so a step can be too long by a factor of 10^12: lengths are halved on the
-    scale of their logarithms, down from 1 to log(1 + r)/r, which moves no pair by more than a few units.
+    Far out a vote's pull falls like e^−x, so a step can be too long by a factor of 10^12: lengths are bisected on a
+    logarithmic scale, down from 1 to log(1 + r)/r, which moves no pair by more than a few units.
     """
     slope, reach = abs(_dot(gradient, direction)), _reach(objective, direction)
     length, low, high = Decimal(1), (1 + reach).ln() / reach if reach > 1 else ZERO, ZERO

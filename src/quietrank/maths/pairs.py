@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 MAX_ITEMS = 2**30  # a sort key holds two indices and two bits of outcome in 63 bits
 BLOCK = 1 << 14  # votes or pairs handled at a time, so that temporaries stay in the cache
-PARALLEL = 200_000  # votes or pairs from which on a second thread pays
+PARALLEL = 200_000  # the number of votes or pairs from which a second thread pays off
 DENSE_CELLS = 1 << 20  # below this many cells an n-by-n table of counts beats sorting
 
 
@@ -75,7 +75,7 @@ class Pairs:
     def components(self) -> Indices:
         """Label of the connected component of each item; only scores with equal labels can be compared.
 
-        A sample of the pairs joins nearly everything, so only the pairs between its components remain to be seen.
+        A sample of the pairs joins nearly everything, so only the pairs between its components remain to be checked.
         """
         if self.complete:
             return np.zeros(self.n_items, dtype=np.int32)
@@ -117,7 +117,7 @@ def blocks(length: int, overlap: int = 0) -> Iterator[slice]:
 
 
 def together(first: Callable[[], T], second: Callable[[], T], size: int) -> tuple[T, T]:
-    """Both results, from two threads if the arrays are long: NumPy and SciPy let go of Python's lock in loops."""
+    """Both results, from two threads if the arrays are long: NumPy and SciPy release Python's lock in loops."""
     if size < PARALLEL:
         return first(), second()
     later = _second_thread().submit(second)
@@ -152,16 +152,16 @@ def aggregate(
     ties = None if tie is None else _column("tie", tie, len(won), np.bool_)
     weights = None if weight is None else _column("weight", weight, len(won), np.float64)
     if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise VotesError("weight must be finite and >= 0; drop or repair the votes with other weights")
+        raise VotesError("weight must be finite and >= 0; drop or fix the votes with other weights")
     if n_items**2 <= max(DENSE_CELLS, len(won) // 2):
         return _aggregate_table(won, lost, n_items, ties, weights)
     return _aggregate_sorted(won, lost, n_items, ties, weights)
 
 
-def _number_of_items(given: object) -> int:
-    n_items = whole_number(given)
+def _number_of_items(argument: object) -> int:
+    n_items = whole_number(argument)
     if n_items is None or not 1 <= n_items <= MAX_ITEMS:
-        raise VotesError(f"n_items must be a whole number between 1 and 2**30, got n_items={given!r}")
+        raise VotesError(f"n_items must be a whole number between 1 and 2**30, got n_items={argument!r}")
     return n_items
 
 
@@ -272,7 +272,7 @@ def _aggregate_sorted(winner: IntArray, loser: IntArray, n: int, tie: Flags | No
 
 
 def _end_of_pair(keys: IntArray, stop: int) -> int:
-    """The first position from `stop` on where a new pair begins."""
+    """The first position, starting at `stop`, where a new pair begins."""
     if stop >= len(keys):
         return len(keys)
     return int(np.searchsorted(keys, keys[stop - 1] | 3, side="right"))
@@ -281,7 +281,7 @@ def _end_of_pair(keys: IntArray, stop: int) -> int:
 def _sum_runs(keys: IntArray, weight: Floats | None) -> tuple[IntArray, Floats, Floats]:
     """Distinct pairs of sorted keys, and the wins of each side.
 
-    Each side is summed on its own: total minus the other side could leave a rounding residue where 0 is true.
+    Each side is summed on its own: total minus the other side could leave a rounding residue instead of 0.
     """
     starts = _run_starts(keys)
     runs = keys[starts]

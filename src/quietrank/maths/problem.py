@@ -1,4 +1,4 @@
-"""Pairs, a link, a ridge and a linear term in; the convex problem that is solved for scores, out.
+"""Pairs, a link, a ridge and a linear term in; the convex problem whose solution is the scores, out.
 
 Minimised:  f(θ) = Σ_{i<j} [a_ij φ(θ_i − θ_j) + b_ij φ(θ_j − θ_i)] + c·θ + (γ/2)‖θ‖²,  φ = −log F,
 with a, b the wins of i and of j, γ the ridge and c a linear term. Two readings:
@@ -7,8 +7,8 @@ with a, b the wins of i and of j, γ the ridge and c a linear term. Two readings
 
 Gradient: pair (i, j) adds t = −aψ(x) + bψ(−x) to i and −t to j, with ψ = (log F)' and x = θ_i − θ_j.
 Hessian: γI plus the graph Laplacian with weights h = −a(log F)''(x) − b(log F)''(−x).
-The pair terms do not see a shift of a whole component C of the comparison graph, so the mean of θ over C
-is −mean_C(c)/γ exactly, and Newton's method only works on what is left, orthogonal to every 1_C.
+Shifting a whole component C of the comparison graph does not change the pair terms, so the mean of θ over C
+is −mean_C(c)/γ exactly, and Newton's method only works on the rest, orthogonal to every 1_C.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Net wins and weights a in; the scores for M_ij = a_i a_j, i ≠ j, out, without ever forming the pairs.
 
 The likelihood does not change when θ is shifted, so adding a constant to s only shifts the minimiser. The constant
-is chosen so that the bulk of the scores comes out near 0 whatever the outliers; the mean is taken off at the end.
+is chosen so that the bulk of the scores is near 0 whatever the outliers; the mean is subtracted at the end.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ ROUNDING = 1e-13  # no Newton step gets a gradient much below this, relative to 
 TOLERANCE = 1e-11  # accepted once rounding stops the progress
 MAX_NEWTON = 100
 MAX_CG = 1000
-PILOTS = 400  # pools of items that are solved first to start from, where all a are equal
+PILOTS = 400  # where all a are equal, this many pools of items are solved first, as a starting point
 
 
 def fit_rank_one(s: Floats, a: Floats, gamma: float) -> tuple[Floats, float]:
     """Centred scores, and the Euclidean norm of the gradient there."""
-    # With equal a the scores are in the order of s, which spares the field its sorting at every step.
+    # With equal a the scores are in the order of s, so that the field need not sort at every step.
     order = np.argsort(s)
     problem = RankOne(_bulk_near_zero(s[order], a[order] * a.sum()), a[order], gamma)
     solution = minimise(problem)
@@ -93,7 +93,7 @@ def minimise(problem: RankOne) -> Iterate:
 
 
 def _bulk_near_zero(net_wins: Floats, exposure: Floats) -> Floats:
-    """s − c with Σ_i clip(s_i − c, ±d_i/2) = 0: beyond ±d_i/2 no pull can hold an item, so it has no say in c."""
+    """s − c with Σ_i clip(s_i − c, ±d_i/2) = 0: beyond ±d_i/2 no pull can hold an item, so c does not depend on it."""
 
     def balance(centre: float) -> float:
         return float(np.clip(net_wins - centre, -exposure / 2, exposure / 2).sum())
@@ -111,7 +111,7 @@ def _start(problem: RankOne) -> Floats:
 
 
 def _pooled_start(problem: RankOne) -> Floats:
-    """Items with equal a and equal s have equal scores: solve for pools of like s (here ascending), interpolate.
+    """Items with equal a and equal s have equal scores: solve for pools of similar s (ascending here), interpolate.
 
     A pool of m items is one item with a, s and γ taken m times. Where s̃ has few values, as on a lattice of half
     votes, this is the solution already.
@@ -133,7 +133,7 @@ def _pooled_start(problem: RankOne) -> Floats:
 def _lone_start(problem: RankOne) -> Floats:
     """Every item on its own against all others at 0: γθ_i + d_i u(θ_i) = s_i, linearised at 0 for small |s_i|.
 
-    Items that nothing holds back start where they end, so that they do not drown the rest in the first steps.
+    Items that nothing holds back start where they will end, so that they do not drown out the rest in the first steps.
     """
     d, s = problem.a * problem.a.sum(), problem.net_wins
     theta = np.asarray(s / (d / 4 + problem.gamma))

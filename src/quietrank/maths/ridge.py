@@ -1,6 +1,6 @@
 """What noisy net wins say about the spread of scores in; the ridge γ with the least expected error out.
 
-Empirical Bayes, after the noise: it looks at s̃, the design and the public law of the noise, and at nothing else.
+This is empirical Bayes, after the noise: it uses s̃, the design and the public law of the noise, and nothing else.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ EIGEN_LIMIT = 500  # up to this many items the spectrum of a public design is co
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the choice of γ looks at: the items, or pools of items with like exposure and net wins.
+    """What the choice of γ is based on: the items, or pools of items with similar exposure and net wins.
 
     For normal scores of spread τ, s̃_i has the variance v(τ)(d_i² + Σ_j M_ij²) from the scores, where v(τ) is that of
     the expected net wins per vote; κ(τ)d_i from sampling, κ(τ) = E σ'(θ_i − θ_j), because the Fisher information of
@@ -35,14 +35,14 @@ class Evidence:
     exposure: Floats  # d
     signal: Floats  # √(d² + Σ_j M_ij²)
     square: Floats  # (s̃ − mean)²
-    curvature: Floats  # quantiles of the spectrum of the Laplacian of M, of d where that is nearly the same
+    curvature: Floats  # quantiles of the spectrum of the Laplacian of M, or of d where that is nearly the same
     exposure_noise: float  # standard deviation of the noise in d, in units of that in s̃
 
 
 def choose_gamma(evidence: Evidence, noise_sd: float, noise_kurtosis: float) -> float:
     """The γ with the least expected relative L2 error, averaged over what s̃ says about the spread τ of scores.
 
-    Were the estimate linear, (hθ + noise)/(h + γ) with slope h = κd and noise variance h + ν², the best γ would be
+    If the estimate were linear, (hθ + noise)/(h + γ) with slope h = κd and noise variance h + ν², the best γ would be
     (1 + ν²/h)/τ². It is convex away from 0, where wins saturate, so the error is computed around that value.
     """
     spread = np.geomspace(0.02, 10, 64)
@@ -95,7 +95,7 @@ def _posterior(evidence: Evidence, spread: Floats, noise_sd: float, noise_kurtos
     for factor, probability in zip(*_variance_mixture(noise_kurtosis), strict=True):
         variance = without_noise + factor * noise_sd**2
         density += probability * np.exp(-0.5 * evidence.square / variance) / np.sqrt(variance)
-    # The floor makes an impossible s̃_i say nothing rather than everything.
+    # Because of the floor, an impossible s̃_i says nothing rather than everything.
     log_likelihood = np.log(np.maximum(density, 1e-300)) @ evidence.number
     log_prior = -0.5 * (np.log(spread / TYPICAL_SPREAD) / SPREAD_LOG_SD) ** 2
     weight = np.exp(log_likelihood + log_prior - (log_likelihood + log_prior).max())
@@ -116,7 +116,7 @@ def _variance_mixture(kurtosis: float) -> tuple[Floats, Floats]:
 
 
 def rank_one_evidence(s: Floats, a: Floats, exposure_noise: float) -> Evidence:
-    # The Laplacian is diag(d) less a matrix of rank one, so its spectrum interlaces with d.
+    # The Laplacian is diag(d) minus a matrix of rank one, so its spectrum interlaces with d.
     d = a * (a.sum() - a)
     return _pooled(s, d, np.sqrt(d**2 + a**2 * ((a**2).sum() - a**2)), d, exposure_noise)
 

@@ -69,7 +69,7 @@ def fit_scores(
 
     noise_sd is the public standard deviation of the privacy noise in one entry of s̃ (0: none), noise_kurtosis its
     excess kurtosis: 3 for Laplace noise (the default), 3/2 for half the difference of two Laplace draws (the
-    default of a rank-one design, where wins and losses are noised apart), 0 for Gaussian noise.
+    default for a rank-one design, where wins and losses have separate noise), 0 for Gaussian noise.
     """
     s = _checked(net_wins, design, noise_sd, gamma)
     joint = isinstance(design, RankOneDesign)
@@ -105,7 +105,7 @@ def _checked(net_wins: ArrayLike, design: Design, noise_sd: float, gamma: float 
 def _scale(s: Floats, exposure: Floats, gamma: float) -> float:
     """A lower bound of max(1, max |θ_i|): opponents pull with at most d_i/2, only γθ_i can hold the rest of s̃_i.
 
-    Digits beyond 1e-8 of the largest score would take extended precision, and say nothing after noise like that.
+    Digits beyond 1e-8 of the largest score would take extended precision, and mean nothing after that much noise.
     """
     return max(1.0, float(np.max(np.abs(s - s.mean()) - exposure / 2)) / gamma)
 
@@ -136,13 +136,13 @@ def rank_one_weights(design: UniformDesign | RankOneDesign, n: int) -> Floats:
 
 
 def clamped_exposure(exposure: ArrayLike) -> Floats:
-    """Noisy exposures made possible: positive, and none above the sum of the others (nobody plays himself)."""
+    """Noisy exposures moved to possible values: positive, and none above the sum of the others."""
     d = np.maximum(np.asarray(exposure, dtype=np.float64), LEAST_EXPOSURE)
     if d.size == 2:  # one pair: both exposures count the same votes
         return np.full(2, d.mean())
     ascending = np.partition(d, [-2, -1])
     second, others = ascending[-2], ascending[:-2].sum()
-    # At equality only pairs with the largest item would have met, and the other weights would vanish.
+    # At equality all pairs that met would include the largest item, and the other weights would vanish.
     return np.asarray(np.minimum(d, second + (1 - 1e-4) * others))
 
 

@@ -31,11 +31,11 @@ LEAST_GAP = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The minimiser, as float64 `theta`; solve_certified may add `theta_low`, what theta could not hold."""
+    """The minimiser, as float64 `theta`; solve_certified may add `theta_low`, the part below float64's precision."""
 
     problem: Problem
     theta: Floats
-    scores: Floats  # theta − mean(theta), computed before large component shifts can swallow digits
+    scores: Floats  # theta − mean(theta), computed before large component shifts can destroy digits
     gradient_norm: float  # certified: at least the Euclidean norm of the true gradient at theta + theta_low
     error_bound: float  # of every score
     converged: bool
@@ -77,10 +77,10 @@ def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
 def solve_certified(problem: Problem, tolerance: float) -> Solution:
     """The minimiser with certified ‖gradient at theta + theta_low‖₂ ≤ tolerance, raising precision as needed.
 
-    First float64; then decimal gradients, with θ kept as the sum of two float64. Only the rounding of that sum
+    First float64; then decimal gradients, with θ stored as the sum of two float64. Only the rounding of that sum
     remains, so a tolerance of at least limit = 2^-100·√n·(κ2·D + γ)·R is reached, with D the largest exposure
     and R = max|θ| ≤ ‖∇f(0)‖/γ; Newton's linear systems, in float64, are good enough for it while D/γ < 1e12.
-    A caller with public bounds of D and of |c| can so choose a tolerance that is met whatever the votes.
+    So a caller with public bounds of D and of |c| can choose a tolerance that is met whatever the votes.
     """
     nearest = solve_nearly(problem, tolerance)
     if not nearest.converged:
@@ -141,7 +141,7 @@ class _Newton:
     def scaled_bound(self, accuracy: float) -> tuple[float, float]:
         """Bound (2) of solve, for the largest error of a score.
 
-        Take z = H⁻¹g, which sums to 0 on each component, and z' = z − c there. The items held well (set S) have
+        Take z = H⁻¹g, which sums to 0 on each component, and z' = z − c there. The strongly held items (set S) have
         |z'_S| ≤ ‖D^-½ g‖/(λ√D_i) for some shift c. The others (set N) solve H_NN z'_N = g_N − cγ + (weights to
         S)·z'_S, and H_NN is an M-matrix whose rows outweigh γ plus those weights, so by the maximum principle
         |z'_N| ≤ max|z'_S| + max(H_NN⁻¹|g_N|) + |c|. As c = −mean(z'), that is |z'_N| ≤ (2·max|z'_S| +
@@ -190,7 +190,7 @@ class _Newton:
         return quick if quick <= enough else certified_gradient_norm(problem, self.theta, problem.shift)
 
     def run(self, goal: Callable[[], float], scale: Floats | float = 1.0) -> None:
-        """Step until ‖scale·gradient‖ ≤ goal, or to where rounding hides all progress."""
+        """Step until ‖scale·gradient‖ ≤ goal, or until rounding hides all progress."""
         noise = U * euclidean(scale * self.problem.link.kappa1 * self.hessian.exposure)
         first = norm = best = euclidean(scale * self.gradient)
         stalled = 0
@@ -202,7 +202,7 @@ class _Newton:
             forcing = max(min(0.1, math.sqrt(norm / first)), 0.3 * target / norm)
             self.step(self.hessian.solve(-self.gradient, forcing))
             norm = euclidean(scale * self.gradient)
-            # Next to the last norm, not the best, one that rounding throws to and fro gains every other time.
+            # Compared with the last norm, not the best, one that rounding moves to and fro improves every other time.
             stalled = stalled + 1 if norm > 0.7 * best and norm < 1e4 * noise else 0
             best = min(best, norm)
 

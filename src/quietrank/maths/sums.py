@@ -1,4 +1,4 @@
-"""Arrays of floats in, sums, norms and error-free sums out: the small change of the solver."""
+"""Arrays of floats in, sums, norms and error-free sums out: small helpers of the solver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def component_means(values: Floats, labels: Indices) -> Floats:
 
 
 def exact_means(values: Floats, labels: Indices) -> Floats:
-    """Component means without the rounding of a sum, which a small ridge would blow up to a visible shift."""
+    """Component means without the rounding of a sum, which a small ridge would turn into a visible shift."""
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
     parts = np.split(values[order], np.cumsum(sizes)[:-1])

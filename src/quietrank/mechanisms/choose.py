@@ -1,8 +1,8 @@
 """A promise and a method in, the mechanism with the least expected error out; from public values alone.
 
-Candidates are the mechanisms whose promise was asked for: Laplace noise always (where a person's total weight is
-bounded), the zonotope with one answer per pair, Gaussian noise only where δ > 0 was given. They are compared by the
-standard deviation of the noise on what items are ranked by, per unit of a vote that is kept.
+Candidates are the mechanisms that fit the promise: Laplace noise always (where a person's total weight is bounded),
+the zonotope with one answer per pair, Gaussian noise only where δ > 0 was given. They are compared by the standard
+deviation of the noise on what items are ranked by, relative to the weight that votes still have after clipping.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, statistic_for
 from quietrank.statistics.statistic import Statistic
 
-KEPT_BY_CLIPPING = 0.9
+LEFT_BY_CLIPPING = 0.9
 """Clipping at the typical norm scales about half of all people down, by 10 % on average and often less."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The noise to use, and the expected size of the noise of all candidates, where there was a choice."""
+    """The noise to use and, where there was a choice, the expected size of every candidate's noise."""
 
     noise: Calibrated
     alternatives: tuple[tuple[str, float], ...] = ()
 
 
 def choose(promise: Promise, method: Method, mechanism: Mechanism | None = None, votes: int | None = None) -> Choice:
-    """The mechanism asked for, or the best of those that keep the promise.
+    """The mechanism that was requested, or the best of those that keep the promise.
 
-    `votes`, how many there are, may be given only where all neighbours have as many.
+    `votes`, the number of votes, may be given only where all neighbours have the same number.
     """
     if mechanism is not None:
         statistic = released_by(mechanism, promise, method)
@@ -47,7 +47,7 @@ def choose(promise: Promise, method: Method, mechanism: Mechanism | None = None,
 
 
 def candidates(promise: Promise, method: Method) -> list[Mechanism]:
-    """The mechanisms whose promise was asked for and that can serve the method."""
+    """The mechanisms that fit the promise and can serve the method."""
     return [
         each
         for each in MECHANISMS.values()
@@ -61,5 +61,5 @@ def released_by(mechanism: Mechanism, promise: Promise, method: Method) -> Stati
 
 
 def expected_noise(noise: Calibrated) -> float:
-    """The standard deviation of the noise on an item's count, in votes that are kept."""
-    return noise.noise_sd if noise.clip is None else noise.noise_sd / KEPT_BY_CLIPPING
+    """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves."""
+    return noise.noise_sd if noise.clip is None else noise.noise_sd / LEFT_BY_CLIPPING

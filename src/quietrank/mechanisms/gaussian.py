@@ -1,6 +1,6 @@
 """Gaussian noise on the tally of clipped contributions, calibrated in the L2 norm; it needs δ > 0.
 
-docs/proofs/gaussian.md proves the promise. Loss is accounted in zCDP and stated as the (ε, δ) that this converts to.
+docs/proofs/gaussian.md proves the promise. The loss is accounted for in zCDP and stated as the equivalent (ε, δ).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Gaussian(Mechanism):
         l2_reach(promise, statistic, None)
 
     def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
-        """People are clipped to C; votes that stand alone have the norm they have."""
+        """People are clipped to C; single votes need no clipping, because their norm is known."""
         if promise.privacy.unit is Unit.COMPARISON:
             return promise, None
         norm = promise.privacy.clip or default_clip(promise, statistic)
@@ -53,31 +53,31 @@ class Gaussian(Mechanism):
 
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         self.require(promise, statistic)
-        kept, clip = self.keeps(promise, statistic)
-        share = statistic.share(kept)
-        step = kept.half_vote * share
-        squared = l2_reach(kept, statistic, clip) / step**2
-        scale = gaussian_scale(squared, rho_for(as_written(kept.privacy.epsilon), as_written(kept.privacy.delta)))
+        promise, clip = self.keeps(promise, statistic)
+        share = statistic.share(promise)
+        step = promise.half_vote * share
+        squared = l2_reach(promise, statistic, clip) / step**2
+        scale = gaussian_scale(squared, rho_for(as_written(promise.privacy.epsilon), as_written(promise.privacy.delta)))
         rho, sigma = gaussian_rho(scale, squared), scale * float(step)
         figures: dict[str, Figure] = {
             "sensitivity": sqrt(squared) * float(step), "norm": "L2", "scale": sigma, "rho": rho
         }  # fmt: skip
         return Calibrated(
-            self, kept, statistic, GaussianNoise(scale), step,
-            GaussianLaw(statistic, len(kept.items), sigma, float(share)),
-            Cost(kept.privacy.epsilon, kept.privacy.delta, rho), tuple(figures.items()), share, clip,
+            self, promise, statistic, GaussianNoise(scale), step,
+            GaussianLaw(statistic, len(promise.items), sigma, float(share)),
+            Cost(promise.privacy.epsilon, promise.privacy.delta, rho), tuple(figures.items()), share, clip,
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
         if not isinstance(calibrated.noise, GaussianNoise):
-            raise AssertionError(f"{type(calibrated.noise).__name__} is no Gaussian noise")
+            raise AssertionError(f"{type(calibrated.noise).__name__} is not Gaussian noise")
         squared = l2_reach(calibrated.promise, calibrated.statistic, calibrated.clip) / calibrated.step**2
         rho, epsilon = gaussian_rho(calibrated.noise.scale, squared), as_written(calibrated.privacy.epsilon)
         return Cost(epsilon, delta_of(rho, epsilon), rho)
 
 
 def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fraction:
-    """The square of the L2 sensitivity, in votes²: squares of independent noise add up over tallies."""
+    """The square of the L2 sensitivity, in votes²: squared distances add up over tallies with independent noise."""
     statistic.require_secret(promise)
     if not statistic.squares:
         raise PrivacyError(f"{statistic} is for other noise; with Gaussian noise release net-wins-and-exposures")

@@ -1,6 +1,6 @@
-"""Laplace noise on the tally, calibrated in the L1 norm; given a sum of zero where there are few items.
+"""Laplace noise on the tally, calibrated in the L1 norm; conditioned to sum to zero where there are few items.
 
-docs/proofs/noisy-tally.md proves the promise, docs/proofs/zonotope.md the form that is given a sum of zero.
+docs/proofs/noisy-tally.md proves the promise, docs/proofs/zonotope.md the form that is conditioned to sum to zero.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from quietrank.arrays import Floats
 
 MOST_SUM_ZERO = 24
-"""Up to this many entries, the noise is drawn given that it sums to zero, as net wins do.
+"""Up to this many entries, the noise is drawn conditioned to sum to zero, as net wins do.
 
-At n entries its standard deviation is √((2n − 1)(n − 1)/(n(n + 1))) scales instead of the √(2(1 − 1/n)) that centred
-independent noise has: 16 % less at n = 4, 7 % at 10, 3 % at 24. docs/proofs/zonotope.md has the table."""
+At n entries its standard deviation is √((2n − 1)(n − 1)/(n(n + 1))) scales, while centred independent noise has
+√(2(1 − 1/n)): 16 % less at n = 4, 7 % at 10, 3 % at 24. docs/proofs/zonotope.md has the table."""
 
 
 class Laplace(Mechanism):
@@ -46,13 +46,13 @@ class Laplace(Mechanism):
         return promise.total_is_free
 
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
-        kept, _ = self.keeps(promise, statistic)
-        reach, share = l1_reach(kept, statistic), statistic.share(kept)
-        size = statistic.per_item * len(kept.items)
+        promise, _ = self.keeps(promise, statistic)
+        reach, share = l1_reach(promise, statistic), statistic.share(promise)
+        size = statistic.per_item * len(promise.items)
         sum_zero = statistic.sums_to_zero and size <= MOST_SUM_ZERO
-        lattice = kept.half_vote * share
+        lattice = promise.half_vote * share
         step = min(lattice, FINE) if sum_zero else lattice
-        scale = laplace_scale(_whole(reach / step), as_written(kept.privacy.epsilon))
+        scale = laplace_scale(_whole(reach / step), as_written(promise.privacy.epsilon))
         figures: dict[str, Figure] = {
             "sensitivity": float(reach),
             "norm": "L1",
@@ -60,9 +60,9 @@ class Laplace(Mechanism):
             "form": "given a sum of zero" if sum_zero else "independent",
         }
         return Calibrated(
-            self, kept, statistic, _noise(statistic, size, scale) if sum_zero else LaplaceNoise(scale), step,
-            LaplaceLaw(statistic, len(kept.items), scale * float(step), sum_zero, float(share)),
-            Cost.pure(kept.privacy.epsilon), tuple(figures.items()), share,
+            self, promise, statistic, _noise(statistic, size, scale) if sum_zero else LaplaceNoise(scale), step,
+            LaplaceLaw(statistic, len(promise.items), scale * float(step), sum_zero, float(share)),
+            Cost.pure(promise.privacy.epsilon), tuple(figures.items()), share,
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
@@ -87,7 +87,7 @@ def _whole(steps: Fraction) -> int:
 
 
 def _noise(statistic: Statistic, size: int, scale: float) -> Noise:
-    """Given a sum of zero, and beside it on the total, if there is one."""
+    """Noise conditioned to sum to zero, and independent noise on the total, if there is one."""
     total = LaplaceNoise(scale) if statistic.extra else None
     return KNormNoise(SumZero(size, Fraction(scale)), losses_mirrored=statistic.mirrored, total=total)
 
@@ -98,12 +98,12 @@ def _scales(noise: Noise) -> list[float]:
         return [noise.scale]
     if isinstance(noise, KNormNoise) and isinstance(noise.body, SumZero):
         return [float(noise.body.scale), *([] if noise.total is None else [noise.total.scale])]
-    raise AssertionError(f"{type(noise).__name__} is no Laplace noise")
+    raise AssertionError(f"{type(noise).__name__} is not Laplace noise")
 
 
 @dataclass(frozen=True)
 class LaplaceLaw(Law):
-    """Laplace noise on every entry; with `sum_zero`, given that the noise on net wins sums to zero."""
+    """Laplace noise on every entry; with `sum_zero`, conditioned on the noise on net wins summing to zero."""
 
     statistic: Statistic
     items: int
@@ -134,7 +134,7 @@ class LaplaceLaw(Law):
     @property
     def spread(self) -> Spread:
         size = self.statistic.per_item * self.items
-        # Given a sum of zero, the variance is (2N − 1)(N − 1)/(N(N + 1)) squared scales instead of 2.
+        # Conditioned to sum to zero, the variance is (2N − 1)(N − 1)/(N(N + 1)) squared scales instead of 2.
         variance = self.scale**2 * ((2 * size - 1) * (size - 1) / (size * (size + 1)) if self.sum_zero else 2)
         covariance = -variance / (size - 1) if self.sum_zero else 0.0
         return self.statistic.spread(variance, covariance, 3.0, self.share)

@@ -2,7 +2,7 @@
 
 A mechanism is one object in one file; `registry.py` lists those of the library, and `register` adds others
 (examples/own_mechanism.py). All of it is computed from public values: the promise, the list of items and askable pairs,
-and, where all neighbours share it, the number of votes. Nothing here draws noise of a release: `crossing.py` does.
+and, where all neighbours share it, the number of votes. Nothing here draws the noise of a release: `crossing.py` does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Figure = float | str
 
 
 class Noise(Protocol):
-    """Calibrated noise: exact values in lattice steps in, the same with fresh noise out."""
+    """Calibrated noise: exact values in lattice steps in, the same values with fresh noise out."""
 
     def add_to(self, values: Any) -> Integers: ...
 
@@ -102,7 +102,7 @@ class Law(ABC):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Noise that keeps a promise, and all that is public about it."""
+    """Noise that keeps a promise, and everything that is public about it."""
 
     mechanism: Mechanism
     promise: Promise
@@ -142,42 +142,42 @@ class PublicPairs:
 
 @dataclass(frozen=True, eq=False)
 class Noised:
-    """All that leaves the confidential side, for one tally."""
+    """Everything that leaves the confidential side, for one tally."""
 
     values: Integers
     """the noisy statistic, in lattice steps"""
     public_exposure: Floats | None
-    """under a public design, how much weight each item's comparisons have"""
+    """under a public design, the total weight of each item's comparisons"""
     public_total: float | None
     """the number of votes, where it is the same for all neighbours"""
     public_pairs: PublicPairs | None
     """under a public design, who met whom, if the votes were counted by pair"""
     ledger_entry: str | None
-    """the id of the ledger's entry that paid for it"""
+    """the id of the ledger entry that paid for it"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
 
 
 def read_only(*arrays: NDArray[Any] | None) -> None:
-    """What was released stays as it was: writing into these arrays is an error from now on."""
+    """Released values must not change: writing to these arrays is an error from now on."""
     for array in arrays:
         if array is not None:
             array.flags.writeable = False
 
 
 class Mechanism(ABC):
-    """Noise of one kind; all objects of a kind are equal, unless they are data classes with options."""
+    """Noise of one kind; objects of the same class are equal, unless they are data classes with options."""
 
     name: ClassVar[str]
     about: ClassVar[str]
-    """a few words for whoever chooses"""
+    """a few words for whoever has to choose"""
     statistics: ClassVar[tuple[Statistic, ...]]
-    """what it can release; of two that serve, the first is taken"""
+    """what it can release; if two of them would do, the first is used"""
     uses_votes: ClassVar[bool] = False
-    """whether its calibration makes use of the number of votes, where that is public"""
+    """whether its calibration uses the number of votes, where that is public"""
     automatic: ClassVar[bool] = False
-    """whether `auto` may take it where it applies"""
+    """whether `auto` may choose it where it applies"""
 
     def __str__(self) -> str:
         return self.name
@@ -205,21 +205,21 @@ class Mechanism(ABC):
         return None
 
     def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
-        """The promise it keeps, and the clip, if any, that contributions must be bounded by."""
+        """The promise it keeps, and the clip, if any, by which contributions must be bounded."""
         return promise.pure, None
 
     @abstractmethod
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
-        """The noise that keeps the promise; `votes`, how many there are, only where all neighbours have as many."""
+        """The noise that keeps the promise; `votes` is their number, given only where all neighbours have the same."""
 
     @abstractmethod
     def loss(self, calibrated: Calibrated) -> Cost:
-        """What this noise loses, from the sensitivity anew; recomputed before every draw."""
+        """The privacy loss of this noise, recomputed from the sensitivity before every draw."""
 
     def charged_as(self, statistic: Statistic) -> str:
         """A few words for whoever reads the ledger."""
         return f"{self.name} noise on {statistic}"
 
     def total_is_free(self, promise: Promise) -> bool:
-        """Whether it charges nothing for the total beside net wins."""
+        """Whether it charges nothing for the total in addition to net wins."""
         return False

@@ -1,4 +1,4 @@
-"""The mechanisms there are, by name: what `choose`, the command line, the planner, the audit and saved tallies read."""
+"""A name in, its mechanism out: the list that `choose`, the command line, the planner, the audit and tallies use."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 def register(mechanism: Mechanism) -> Mechanism:
-    """Add a mechanism of one's own, under its name; from then on `rank`, `plan` and `audit` know it."""
+    """Add your own mechanism under its name; from then on `rank`, `plan` and `audit` know it."""
     if mechanism.name == AUTO or (mechanism.name in MECHANISMS and MECHANISMS[mechanism.name] != mechanism):
         raise PrivacyError(f"there is a mechanism {mechanism.name} already; give yours another name")
     MECHANISMS[mechanism.name] = mechanism
     return mechanism
 
 
-def named(given: object) -> Mechanism | None:
-    """The mechanism of this name, or the one that was given; None for `auto`."""
-    if isinstance(given, Mechanism):
-        return given
-    if isinstance(given, str) and (given == AUTO or given in MECHANISMS):
-        return MECHANISMS.get(given)
+def named(argument: object) -> Mechanism | None:
+    """The mechanism of this name, or the argument itself if it is a mechanism; None for `auto`."""
+    if isinstance(argument, Mechanism):
+        return argument
+    if isinstance(argument, str) and (argument == AUTO or argument in MECHANISMS):
+        return MECHANISMS.get(argument)
     known = ", ".join([AUTO, *MECHANISMS])
-    raise PrivacyError(f"{option('mechanism')} must be one of {known}; got {option('mechanism', repr(given))}")
+    raise PrivacyError(f"{option('mechanism')} must be one of {known}; got {option('mechanism', repr(argument))}")

@@ -38,7 +38,7 @@ MOST_DRAWN_EDGES = 2_000_000
 """A plan samples so many draws that their spanning trees look at about this many edges; then draws are used again."""
 
 PRECISION = 60_000
-"""How many entries are sampled to find the size of zonotope noise: its standard deviation to about half a per cent."""
+"""How many entries are sampled to find the size of zonotope noise, which gives it to about half a per cent."""
 
 
 class ZonotopeMechanism(Mechanism):
@@ -58,25 +58,25 @@ class ZonotopeMechanism(Mechanism):
 
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         self.require(promise, statistic)
-        kept, _ = self.keeps(promise, statistic)
+        promise, _ = self.keeps(promise, statistic)
         reach, graph, extra = (
-            gauge_reach(kept, statistic),
-            zonotope_graph(kept.items, statistic),
-            _extra(kept, statistic),
+            gauge_reach(promise, statistic),
+            zonotope_graph(promise.items, statistic),
+            _extra(promise, statistic),
         )
-        unit = reach / Fraction(as_written(kept.privacy.epsilon))  # of K, in votes
+        unit = reach / Fraction(as_written(promise.privacy.epsilon))  # of K, in votes
         body = Zonotope(graph, unit / FINE, extra)
         figures: dict[str, Figure] = {
             "sensitivity": float(reach),
             "norm": "zonotope of the double cover" if statistic.mirrored else "zonotope",
             "scale": float(unit),
             "dimension": float(body.dimension),
-            "pairs": float(kept.items.askable),
+            "pairs": float(promise.items.askable),
         }
         return Calibrated(
-            self, kept, statistic, KNormNoise(body, statistic.mirrored), FINE,
+            self, promise, statistic, KNormNoise(body, statistic.mirrored), FINE,
             ZonotopeLaw(statistic, graph, float(unit), None if extra is None else float(extra)),
-            Cost.pure(kept.privacy.epsilon), tuple(figures.items()),
+            Cost.pure(promise.privacy.epsilon), tuple(figures.items()),
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
@@ -92,7 +92,7 @@ class ZonotopeMechanism(Mechanism):
 
 
 def gauge_reach(promise: Promise, statistic: Statistic) -> Fraction:
-    """How many times K contains the differences of two neighbours."""
+    """The factor by which K must be scaled to contain the difference of any two neighbours."""
     if promise.privacy.unit is Unit.COMPARISON or not promise.privacy.one_per_pair:
         raise PrivacyError(
             f"the zonotope mechanism needs {option('unit', 'person')} and {option('one_per_pair', True)}; add them, or "
@@ -110,7 +110,7 @@ def zonotope_graph(items: Items, statistic: Statistic) -> Graph:
 
 
 def _extra(promise: Promise, statistic: Statistic) -> Fraction | None:
-    """2W, half the width of K where the total is; W the most weight of a person."""
+    """2W, half the width of K in the entry of the total; W is the largest weight of a person."""
     return Fraction(2 * promise.privacy.limit) if statistic.extra else None
 
 
@@ -181,16 +181,16 @@ def _spread_of_one(law: ZonotopeLaw) -> Spread:
     """The spread for a unit of 1, from a fixed pseudo-random sample; averages over items."""
     n = law.graph.vertices
     noise = law.sample(np.random.default_rng(1), max(200, PRECISION // n))
-    said = law.statistic.read(noise, 1.0)
-    net_wins = noise[:, :n] if said.net_wins is None else said.net_wins
-    exposure = np.zeros(1) if said.exposure is None else said.exposure
+    reading = law.statistic.read(noise, 1.0)
+    net_wins = noise[:, :n] if reading.net_wins is None else reading.net_wins
+    exposure = np.zeros(1) if reading.exposure is None else reading.exposure
     square = float(np.mean(net_wins**2))
     kurtosis = float(np.mean(net_wins**4)) / square**2 - 3
     return Spread(sqrt(np.mean(noise[:, :n] ** 2)), sqrt(square), sqrt(np.mean(exposure**2)), max(0.0, kurtosis))
 
 
 def _below(rng: np.random.Generator) -> Below:
-    """Uniform integers from a pool of pseudo-random ones: a call per step of a walk would be slow."""
+    """Uniform integers from a pool of pseudo-random numbers: one call to the generator per step would be slow."""
     pool: list[float] = []
 
     def below(k: int) -> int:

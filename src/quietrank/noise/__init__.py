@@ -1,4 +1,4 @@
-"""Integers in, integers with privacy noise out: the only package that draws, and only `crossing.py` asks it to.
+"""Integers in, integers with privacy noise out: the only package that draws noise, and only `crossing.py` calls it.
 
 Every draw comes from the operating system's entropy, and none passes through floating point: OpenDP samples the
 discrete distributions (`lattice.py`), interval arithmetic rounds the real-valued ones (`exact.py`, `knorm.py`).

@@ -1,8 +1,8 @@
-"""A formula in uniform reals in; its exactly rounded value out, whatever it takes.
+"""A formula of uniform real numbers in; its value, exactly rounded, out.
 
 A uniform real number is a sequence of random bits of which only the first are known: an interval. The formula is
 evaluated in interval arithmetic (arb, of python-flint), and where the intervals do not settle the rounded result,
-more bits are drawn. What comes out is distributed exactly as the formula of real-valued uniforms, rounded.
+more bits are drawn. The result has exactly the distribution of the formula of real-valued uniforms, rounded.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def rounded(formula: Formula, uniforms: int) -> list[int]:
     bits = FIRST_BITS
     known = [secrets.randbits(bits) for _ in range(uniforms)]
     while True:
-        found = _evaluate(formula, known, bits)
-        if found is not None:
-            return found
+        values = _evaluate(formula, known, bits)
+        if values is not None:
+            return values
         known = [digits << MORE_BITS | secrets.randbits(MORE_BITS) for digits in known]
         bits += MORE_BITS
 
 
 def _evaluate(formula: Formula, known: list[int], bits: int) -> list[int] | None:
-    """The rounded values, or None where the known bits leave one of them open."""
+    """The rounded values, or None if the known bits leave one of them undecided."""
     precision = ctx.prec
     ctx.prec = bits + GUARD_BITS
     try:

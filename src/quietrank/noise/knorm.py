@@ -1,6 +1,6 @@
 """K-norm noise: integers in, integers with noise of density ∝ exp(−ε·‖z‖_K), rounded to whole steps, out.
 
-‖z‖_K, the gauge of a symmetric convex body K, is the factor by which K must be blown up to contain z. If neighbours
+‖z‖_K, the gauge of a symmetric convex body K, is the factor by which K must be scaled up to contain z. If neighbours
 differ by a vector in K, real-valued noise of this density is ε-DP (Hardt and Talwar 2010). The values are whole
 steps, so rounding the noise is rounding the real-valued result: post-processing. Both draws are exact (`exact.py`).
 """
@@ -29,7 +29,7 @@ class Zonotope:
     unit: Fraction
     """the scale of r: one unit of K at this ε, in lattice steps"""
     extra: Fraction | None = None
-    """t: half the width of the further entry, in units of K"""
+    """t: half the width of the extra entry, in units of K"""
 
     @property
     def dimension(self) -> int:
@@ -88,18 +88,18 @@ class SumZero:
             if left < weight:
                 return k
             left -= weight
-        raise AssertionError("unreachable: the weights sum to what was drawn below")
+        raise AssertionError("unreachable: the draw is below the sum of the weights")
 
 
 @dataclass(frozen=True)
 class KNormNoise:
-    """Noise from a body, on values that may be (wins, losses), and with independent noise on one value more."""
+    """Noise from a body, on values that may be (wins, losses), with independent noise on one more value if wanted."""
 
     body: Zonotope | SumZero
     losses_mirrored: bool = False
-    """the body is one of (wins, −losses): the second half of the noise changes its sign"""
+    """the body is for (wins, −losses): the second half of the noise changes its sign"""
     total: LaplaceNoise | None = None
-    """noise on one further value, the total"""
+    """noise on one more value, the total"""
 
     def add_to(self, values: Integers) -> Integers:
         noise = self.body.draw()

@@ -20,7 +20,7 @@ from quietrank.arrays import Integers
 from quietrank.errors import PrivacyError
 
 LARGEST_SCALE = 2.0**56
-"""Beyond this the noise would come near the limits of 64-bit integers and say nothing anyway."""
+"""Beyond this the noise would come near the limits of 64-bit integers, and the result would be useless anyway."""
 
 LARGEST_DRAW = 2**63 - 1
 """Where OpenDP's 64-bit draws saturate."""
@@ -65,8 +65,8 @@ def truncated_laplace(size: int, scale: float) -> list[int]:
 def _geometric(size: int, scale: float) -> list[int]:
     """P(k) = (1 − q)q^k from discrete Laplace draws z: both z given z ≥ 0 and −z − 1 given z < 0 have this law.
 
-    OpenDP saturates at the 64-bit limits; a draw there stands for "at least that much", and a geometric variable
-    has no memory, so a fresh draw is what is left of it.
+    OpenDP saturates at the 64-bit limits; a draw there means "at least that much", and a geometric variable has no
+    memory, so the rest of it is a fresh draw.
     """
     if not scale <= LARGEST_SCALE:
         raise PrivacyError(f"noise of {scale:g} steps is too much to be of use; choose a larger epsilon")
@@ -104,7 +104,7 @@ class GaussianNoise:
 
 @dataclass(frozen=True)
 class ObjectiveNoise:
-    """Noise inside an objective, and discrete Laplace noise on its minimiser: the perturbed MLE's."""
+    """The noise of the perturbed MLE: inside an objective, and discrete Laplace noise on its minimiser."""
 
     size: int
     scale: float
@@ -155,7 +155,7 @@ def _laplace(scale: float) -> Any:
 
 
 def _opendp(scale: float) -> Any:
-    """The library, for noise of a scale that makes sense: OpenDP accepts 0, with an infinite privacy map."""
+    """The library, once the scale is known to make sense: OpenDP accepts 0, with an infinite privacy map."""
     if not (math.isfinite(scale) and scale > 0):
         raise PrivacyError(f"the noise scale must be finite and > 0, got {scale}")
     import opendp.prelude as dp

@@ -1,11 +1,11 @@
-"""What the two convex bodies of K-norm noise are made of; random integers, where needed, come from the caller.
+"""A graph or a size in, the pieces of the two convex bodies of K-norm noise out; the caller supplies random integers.
 
 The zonotope Z(G) is tiled by one parallelepiped per spanning forest T, all of the same volume:
 
     tile(T) = Σ over e in T of [−1, 1]·g_e + Σ over e not in T of sign(π_i − π_j − h_e)·g_e,   g_e = e_i − e_j,
 
 where h is a vector of heights in general position and π the potentials with π_i − π_j = h_e on the edges of T
-(docs/proofs/zonotope.md). Heights 2^k, k the edge's index, are in general position: on no cycle do they cancel.
+(docs/proofs/zonotope.md). Heights 2^k, k the edge's index, are in general position: they do not cancel on any cycle.
 The L1 ball among the vectors that sum to zero is split by which entries are positive.
 """
 
@@ -27,7 +27,7 @@ Below = Callable[[int], int]
 
 
 def spanning_forest(graph: Graph, below: Below) -> list[int]:
-    """The edges of a uniform spanning forest, by Wilson's algorithm: loop-erased walks to what is joined already."""
+    """The edges of a uniform spanning forest, by Wilson's algorithm: loop-erased walks to vertices already joined."""
     joined = [vertex == root for vertex, root in enumerate(graph.component)]
     forest: list[int] = []
     for start in range(graph.vertices):

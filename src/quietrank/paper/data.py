@@ -44,12 +44,12 @@ class Duels:
 
 
 def top_size(n: int) -> int:
-    """k = n/4, halves to the even side: the published means are multiples of 1/(runs·k) for this k and no other."""
+    """k = n/4, halves rounded to even: the published means are multiples of 1/(runs·k) for this k and no other."""
     return round(n / 4)
 
 
 def strengths(n: int, rng: np.random.Generator) -> Floats:
-    """The published strengths, the k strongest first: e^θ = 1 for k items, uniform on (0.2, 0.7) else; centred."""
+    """Published strengths, the k strongest first: e^θ = 1 for k items, uniform on (0.2, 0.7) for the rest; centred."""
     return np.asarray((theta := raw_strengths(n, rng)) - theta.mean())
 
 
@@ -66,7 +66,7 @@ def win_probabilities(theta: Floats) -> Floats:
 
 
 def hard_instance(n: int, k: int, delta: float) -> Floats:
-    """P(i beats j) on the lower bound's instance: the first k beat the others with 1/2 + Δ, all else is even."""
+    """P(i beats j) on the lower bound's instance: the first k beat the others with 1/2 + Δ; other pairs are even."""
     probability = np.full((n, n), 0.5)
     probability[:k, k:] += delta
     probability[k:, :k] -= delta

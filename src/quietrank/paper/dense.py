@@ -4,7 +4,7 @@ Minimised: Σ_{i<j} M_ij log(2 cosh((θ_i − θ_j)/2)) − s·θ + (γ/2)‖θ�
 
 Why not maths/solver.py: that one is for sparse pairs and certifies its gradient to rounding error, which a
 simulation does not need. The experiments make tens of thousands of small fits, on which this one is four times faster,
-and it can start from the last fit (measurements in README.md). The tests hold the two together to 1e-8.
+and it can start from the last fit (measurements in README.md). The tests check that the two agree to 1e-8.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 
 WIDEST = 600.0  # beyond this spread of scores the exponentials overflow
-WIDEST_FREE = 30.0  # without a ridge, scores that far apart only stop because rounding hides that they diverge
+WIDEST_FREE = 30.0  # without a ridge, scores that far apart diverge; only rounding makes them seem to converge
 NEAR = 1e-5  # Newton's error is about the square of its last step
 MAX_NEWTON = 200
 
@@ -26,7 +26,7 @@ MAX_NEWTON = 200
 def fit(counts: Floats, pull: Floats, gamma: float, start: Floats | None = None) -> Floats:
     """Centred scores for pull = s − w; γ = 0 gives the plain maximum-likelihood fit, which must exist."""
     theta = np.zeros(len(pull)) if start is None else start - start.mean()
-    aim = pull - pull.mean()  # the mean of the minimiser is mean(aim)/γ: it is not reported, so left out
+    aim = pull - pull.mean()  # the mean of the minimiser is mean(aim)/γ; it is not reported, so it is left out
     for _ in range(MAX_NEWTON):
         step = _newton_step(counts, aim, gamma, theta)
         reach = float(np.ptp(step))
@@ -40,7 +40,7 @@ def fit(counts: Floats, pull: Floats, gamma: float, start: Floats | None = None)
 
 def _newton_step(counts: Floats, aim: Floats, gamma: float, theta: Floats) -> Floats:
     # With e = exp θ: u = σ(x) − 1/2 = (e_i − e_j)/(2(e_i + e_j)) and u' = e_i e_j/(e_i + e_j)² = 1/4 − u²,
-    # so that n exponentials do for n² pairs.
+    # so that n exponentials are enough for n² pairs.
     if float(np.ptp(theta)) > (WIDEST if gamma > 0 else WIDEST_FREE):
         raise SolverError(f"the scores diverge with gamma={gamma}; give a larger gamma")
     e = np.exp(theta)
@@ -56,5 +56,5 @@ def _newton_step(counts: Floats, aim: Floats, gamma: float, theta: Floats) -> Fl
     hessian.flat[:: len(theta) + 1] += diagonal + gamma
     _, step, info = dposv(hessian.T, -gradient, overwrite_a=1)
     if info != 0:
-        raise SolverError(f"the comparison graph does not hold the items together with gamma={gamma}")
+        raise SolverError(f"the comparison graph is too weakly connected for gamma={gamma}; give a larger gamma")
     return np.asarray(step - step.mean())

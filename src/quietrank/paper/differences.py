@@ -1,6 +1,6 @@
 """A seed in; numbers that show why the published figures differ from a correct computation, out.
 
-Each function plants one of the slips on purpose and measures what it does. docs/paper.md quotes them.
+Each function repeats one of the mistakes on purpose and measures its effect. docs/paper.md quotes the results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Spread:
 
 
 def one_noise_vector(n: int, epsilon: float, vectors: int, runs: int, rng: np.random.Generator) -> Spread:
-    """Perturbed MLE with the noise drawn once and kept over all repetitions, as in the published edge experiments."""
+    """Perturbed MLE with the noise drawn once for all repetitions, as in the published edge experiments."""
     theta = strengths(n, rng)
     probability, gamma = win_probabilities(theta), edge_ridge(n, 1.0)
 
@@ -39,10 +39,10 @@ def one_noise_vector(n: int, epsilon: float, vectors: int, runs: int, rng: np.ra
     def noise() -> Floats:
         return rng.laplace(scale=8 / epsilon, size=n)
 
-    kept = [np.array([error(w) for _ in range(runs)]) for w in (noise() for _ in range(vectors))]
+    fixed = [np.array([error(w) for _ in range(runs)]) for w in (noise() for _ in range(vectors))]
     fresh = np.array([error(noise()) for _ in range(runs * vectors)])
-    stated = float(np.mean([mean_and_error(values)[1] for values in kept]))
-    between = float(np.std([values.mean() for values in kept], ddof=1))
+    stated = float(np.mean([mean_and_error(values)[1] for values in fixed]))
+    between = float(np.std([values.mean() for values in fixed], ddof=1))
     return Spread(stated, between, float(fresh.std(ddof=1)) / runs**0.5)
 
 
@@ -53,10 +53,10 @@ def centring_floor(n: int, draws: int, rng: np.random.Generator) -> float:
 
 
 def partial_sort(values: Floats, k: int) -> Places:
-    """The last k entries of a partial sort at position k: it promises no more than that they are not the k least.
+    """The last k entries of a partial sort at position k: all that is certain is that they are not the k smallest.
 
     Long doubles make NumPy use its plain quickselect; for other types its vectorised one happens to sort short arrays
-    completely, which hides the slip on recent processors.
+    completely, which hides the mistake on recent processors.
     """
     return np.argpartition(values.astype(np.longdouble), k)[-k:]
 
@@ -75,8 +75,8 @@ def partial_sort_errors(n: int, m: int, runs: int, rng: np.random.Generator) -> 
 def win_count_sensitivity(n: int, limit: int) -> int:
     """Largest L1 change of win counts when one person's L votes are replaced, by trying all of them."""
     ordered = [(i, j) for i in range(n) for j in range(n) if i != j]
-    found = {tuple(np.bincount([i for i, _ in votes], minlength=n)) for votes in product(ordered, repeat=limit)}
-    return max(int(np.abs(np.subtract(a, b)).sum()) for a in found for b in found)
+    counts = {tuple(np.bincount([i for i, _ in votes], minlength=n)) for votes in product(ordered, repeat=limit)}
+    return max(int(np.abs(np.subtract(a, b)).sum()) for a in counts for b in counts)
 
 
 def count_privacy_loss(n: int, limit: int, epsilon: float) -> float:

@@ -1,7 +1,7 @@
 """The number of an experiment in, its cells out; a cell, a repetition and a seed in, one value per curve point out.
 
 A cell is one set-up (n, p, m or a survey) with all its ε. Within a repetition all methods see the same votes, and
-counts and net wins the same noise, so that differences between curves are differences between methods.
+counts and net wins get the same noise, so that differences between curves are differences between methods.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Values = dict[Point, float]
 
 @dataclass(frozen=True)
 class Cell:
-    """One set-up; `cost` is a guess of the seconds one repetition takes, for the progress bar and the chunks."""
+    """One set-up; `cost` is an estimate of the seconds one repetition takes, for the progress bar and the chunks."""
 
     experiment: str
     n: int
@@ -72,7 +72,7 @@ class Cell:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """What seeds a repetition, with its number: nothing that depends on which other cells are run."""
+        """The seed of a repetition, together with its number: it does not depend on which other cells are run."""
         alone = round(1e6 * self.epsilons[0]) if len(self.epsilons) == 1 else 0
         p = round(1e6 * (self.p or 0))
         return (FIGURES.index(self.experiment), self.n, p, self.m or 0, sum(self.data.encode()), alone)
@@ -85,7 +85,7 @@ class Cell:
         return "-".join([*words, *([self.data] if self.data else [])])
 
     def fingerprint(self, seed: int) -> str:
-        """Changes with everything that a repetition's values depend on: stored parts of another kind are not reused."""
+        """Changes with everything that a repetition's values depend on, so that outdated parts are not reused."""
         settings = asdict(replace(self, cost=0.0)) | {"seed": seed, "code": code_fingerprint()}
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -97,7 +97,7 @@ class Cell:
 
 @cache
 def code_fingerprint() -> str:
-    """Of the modules that compute a repetition; a changed estimator must not be mixed with its former self."""
+    """A hash of the modules that compute a repetition: results of different versions must not be mixed."""
     root = files("quietrank")
     here = ("attack", "data", "dense", "experiments", "methods", "metrics", "phase")
     sources = [root / "paper" / f"{name}.py" for name in here]
@@ -106,7 +106,7 @@ def code_fingerprint() -> str:
 
 
 def cells(experiment: str, quick: bool = False) -> list[Cell]:
-    """The cells of an experiment; `quick` keeps a few of them."""
+    """The cells of an experiment, or with `quick` a few of them."""
     if experiment not in FIGURES:
         raise QuietrankError(f"no figure {experiment!r}; choose one of {', '.join(FIGURES)} or all")
     every = _CELLS[experiment]()
@@ -176,7 +176,7 @@ def repeat(cell: Cell, repetition: int, seed: int) -> Values:
 
 
 def fixed_strengths(n: int, seed: int) -> Floats:
-    """θ of experiments 1 to 4: one draw per n, kept over repetitions and experiments."""
+    """θ of experiments 1 to 4: one draw per n, the same in all repetitions and experiments."""
     return strengths(n, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(len(FIGURES), n))))
 
 
@@ -254,7 +254,7 @@ def _run_person(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
         scores = perturbed_mle(duels, rng.laplace(scale=8 * limit / epsilon, size=n), 2 * limit / epsilon)
         values |= truth.of_scores("perturbed_mle", epsilon, scores)
         values |= truth.of_order("perturbed_mle", epsilon, scores)
-        # Laplace(L/ε) as published; changing a person moves L1 2L, so this is ε-DP only for 2ε. Then the right one.
+        # Laplace(L/ε) as published: changing a person moves the L1 norm by 2L, so it is only 2ε-DP. Then the right one.
         values |= truth.of_order("noisy_counts", epsilon, duels.win_counts + unit * limit / epsilon)
         values |= truth.of_order("noisy_counts_right", epsilon, duels.win_counts + unit * 2 * limit / epsilon)
         values |= _ours(duels, truth, epsilon, unit, 2 * limit / epsilon)
@@ -305,8 +305,8 @@ def _run_attack(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
 
 def _attacked(method: str, duels: Duels, theta: Floats, scores: Floats, epsilon: float) -> Values:
     success, allowed = attack.attack(duels, theta, scores), attack.bound(theta, scores, epsilon)
-    found = {"attack": success, "bound": allowed, "excess": success - allowed}
-    return {Point(method, metric, epsilon): value for metric, value in found.items()}
+    measures = {"attack": success, "bound": allowed, "excess": success - allowed}
+    return {Point(method, metric, epsilon): value for metric, value in measures.items()}
 
 
 _RUN: dict[str, Callable[[Cell, np.random.Generator, int], Values]] = {

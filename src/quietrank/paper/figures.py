@@ -47,7 +47,7 @@ class Look:
 
 LOOKS = {
     "perturbed_mle": Look("#D55E00", "s", "-"),
-    "noisy_counts": Look("#56B4E9", "^", "--", size=6.5),  # large and hollow: seen also where another curve covers it
+    "noisy_counts": Look("#56B4E9", "^", "--", size=6.5),  # large and hollow: visible even under another curve
     "noisy_counts_right": Look("#0072B2", "v", "--"),
     "one_shot": Look("#CC79A7", "D", "-."),
     "ours": Look("#009E73", "o", "-", 2.0),
@@ -67,12 +67,12 @@ def draw(figure: str, rows: Iterable[Row], out: Path) -> list[Path]:
     import matplotlib
     from matplotlib import rc_context
 
-    found = [row for row in rows if row.experiment == figure]
-    if not found:
+    own = [row for row in rows if row.experiment == figure]
+    if not own:
         return []
     matplotlib.use("Agg")
     with rc_context(SMALL):
-        picture = _DRAW[figure](found)
+        picture = _DRAW[figure](own)
         return _save(picture, out / f"figure-{figure}")
 
 
@@ -160,23 +160,23 @@ def _no_privacy_note() -> Any:
 
 
 def _by_epsilon(facet: Value, facet_name: str) -> Callable[[list[Row]], Figure]:
-    def drawn(rows: list[Row]) -> Figure:
+    def figure(rows: list[Row]) -> Figure:
         picture = _grid(rows, ERRORS, facet, facet_name, lambda r: r.epsilon, "privacy ε")
         picture.axes[0].set_xscale("log")
         _epsilon_ticks(picture.axes, rows)
         return picture
 
-    return drawn
+    return figure
 
 
 def _epsilon_ticks(panels: Sequence[Axes], rows: list[Row]) -> None:
     from matplotlib.ticker import NullLocator
 
     values = {row.epsilon for row in rows}
-    shown = [e for e in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 5, 10) if min(values) <= e and e in values]
+    ticks = [e for e in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 5, 10) if min(values) <= e and e in values]
     for panel in panels:
         panel.set_xscale("log")
-        panel.set_xticks(shown, [f"{e:g}" for e in shown])
+        panel.set_xticks(ticks, [f"{e:g}" for e in ticks])
         panel.xaxis.set_minor_locator(NullLocator())
 
 
@@ -208,9 +208,9 @@ def _figure_8(rows: list[Row]) -> Figure:
     data = sorted({row.data for row in rows})
     picture, panels = pyplot.subplots(1, len(data), figsize=(7.2, 3.4), sharey=True, squeeze=False)
     for panel, which in zip(panels[0], data, strict=True):
-        found = [row for row in rows if row.data == which]
-        _curves(panel, found, lambda r: r.epsilon)
-        panel.set(title=f"{which}: {found[0].m} people, {found[0].n} items", xlabel="privacy ε")
+        own = [row for row in rows if row.data == which]
+        _curves(panel, own, lambda r: r.epsilon)
+        panel.set(title=f"{which}: {own[0].m} people, {own[0].n} items", xlabel="privacy ε")
     _epsilon_ticks(panels[0], rows)
     panels[0][0].set(ylabel="mean difference in rank\nfrom the same method without privacy", ylim=(-0.03, None))
     _legend(picture, rows)
@@ -223,9 +223,9 @@ def _figure_phase(rows: list[Row]) -> Figure:
 
     picture, panels = pyplot.subplots(2, 2, figsize=(7.2, 5.6), sharey=True)
     for across, unit in zip(panels, ("comparison", "person"), strict=True):
-        found = {s: curve for s, curve in phase_curves(rows).items() if bool(s.m) == (unit == "person")}
+        curves = {s: curve for s, curve in phase_curves(rows).items() if bool(s.m) == (unit == "person")}
         for panel, published in zip(across, (True, False), strict=True):
-            _phase_panel(panel, found, published)
+            _phase_panel(panel, curves, published)
         across[0].set(ylabel=f"P(top k recovered)\nunit {unit}", xlabel="gap ÷ minimax rate (no constants)")
         across[1].set(xlabel="gap ÷ threshold with the mechanism's constants")
         across[1].legend(fontsize=6.5, loc="upper left")

@@ -34,9 +34,9 @@ def perturbed_mle(duels: Duels, noise: Floats, gamma: float, start: Floats | Non
 
 
 def score_estimate(duels: Duels, noisy_net_wins: Floats, noise_scale: float) -> Floats:
-    """Ours: Bradley–Terry scores from noisy net wins alone, pairs taken as drawn uniformly, γ chosen after the noise.
+    """Ours: Bradley–Terry scores from noisy net wins alone, as if pairs were drawn uniformly, γ chosen after the noise.
 
-    T is free under unit comparison with `replace`, and T = mL is the design when every person answers L pairs.
+    T is free under unit comparison with `replace`, and T = mL by design when every person answers L pairs.
     """
     design = UniformDesign(total=duels.total)
     return fit_scores(noisy_net_wins, design, noise_sd=sqrt(2) * noise_scale).theta
@@ -46,7 +46,7 @@ def score_estimate(duels: Duels, noisy_net_wins: Floats, noise_scale: float) -> 
 
 
 def transition_matrix(duels: Duels, p: float) -> Floats:
-    """From i to j with probability 1/d if j beat i, d = np; else stay."""
+    """From i to j with probability 1/d if j beat i, d = np; otherwise stay."""
     chain = duels.wins.T / (duels.n * p)
     np.fill_diagonal(chain, 1 - chain.sum(axis=1))
     return np.asarray(chain)
@@ -76,7 +76,7 @@ def ergodicity(chain: Floats) -> float:
 
 
 def one_shot_scale(n: int, k: int, p: float, rho: float, epsilon: float) -> float:
-    """8·s·√(k ln(n/δ))/ε with s = 2/(d(1 − ρ)), δ = 1/n²; no finite scale does for a chain with ρ = 1."""
+    """8·s·√(k ln(n/δ))/ε with s = 2/(d(1 − ρ)), δ = 1/n²; no finite scale is enough for a chain with ρ = 1."""
     if isinf(epsilon):
         return 0.0
     if rho >= 1:

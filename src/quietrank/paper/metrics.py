@@ -20,7 +20,7 @@ def log_rel_linf(estimate: Floats, theta: Floats) -> float:
 
 
 def top(values: Floats, k: int, coin: Floats) -> Places:
-    """The k largest; where values are equal the coin decides, not the position (the true top k come first)."""
+    """The k largest; equal values are ordered by the coin, not by position (the true top k come first)."""
     return np.lexsort((coin, values))[-k:]
 
 
@@ -30,7 +30,7 @@ def topk_error(values: Floats, k: int, coin: Floats) -> float:
 
 
 def topk_error_by_position(values: Floats, k: int) -> float:
-    """The same with the later of equal values taken first, as in the published figures: there against the true top."""
+    """The same with the later of equal values first, as in the published figures, which is to the true top's cost."""
     return topk_error(values, k, np.arange(len(values), dtype=np.float64))
 
 

@@ -5,9 +5,9 @@ Minimax thresholds for the gap between the k-th and the next average win rate, u
 
 With the constants of noisy net wins. Item i takes part in d votes (np, or 2mL/n). Its noisy net wins are d·τ_i plus
 sampling noise of variance d/4, near normal, plus Laplace(b), b = 2/ε or 2L/ε. The largest of N such noises is typically
-t(N), exceeded with probability 1/N each, so the top k come apart from the others when the gap exceeds
+t(N), exceeded with probability 1/N each, so the top k are separated from the others when the gap exceeds
 (t(k) + t(n − k))/d. For large n this is √2·√(log n/d) without privacy and 4 log n/(dε) where privacy dominates, up to
-lower-order terms: the two published terms, each with its constant, and what lies between them.
+lower-order terms: the two published terms, each with its constant, and everything in between.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def tail(t: float, sigma: float, b: float) -> float:
 
     # exponents are added before exponentiating: one alone may overflow
     ratio = sigma / b
-    if ratio > 1e4:  # no Laplace noise to speak of, and ratio² would swallow the other exponents
+    if ratio > 1e4:  # the Laplace noise is negligible, and ratio² would swallow the other exponents
         return float(ndtr(-t / sigma))
     upper = exp(float(log_ndtr(t / sigma - ratio)) + ratio**2 / 2 - t / b)
     lower = exp(float(log_ndtr(-t / sigma - ratio)) + ratio**2 / 2 + t / b)
@@ -95,7 +95,7 @@ def tail(t: float, sigma: float, b: float) -> float:
 
 
 def draw(setting: Setting, gap: float, rng: np.random.Generator) -> Duels:
-    """Votes on the hard instance with the top k ahead by that many sharp thresholds (Δ is cut at 1/2)."""
+    """Votes on the hard instance with the top k ahead by that many sharp thresholds (Δ is at most 1/2)."""
     delta = gap * setting.sharp * (setting.n - 1) / setting.n  # Δ between the blocks makes win rates differ by Δn/(n−1)
     probability = hard_instance(setting.n, setting.k, min(delta, 0.5))
     if setting.m:

@@ -1,8 +1,8 @@
 """Our means and a file of published figures in; the largest deviation per curve, and whether it is tolerable, out.
 
 Tolerances. Experiments 1, 2 and 4: ±0.2 for the log L2 error, ±0.3 for the log L∞ error and ±0.06 for the top-k error
-of the perturbed MLE; ±0.04 for counts and the one-shot method. A published mean of the perturbed MLE rests on one noise
-vector, so it is as uncertain as one repetition, however many there were: where two standard deviations of our
+of the perturbed MLE; ±0.04 for counts and the one-shot method. A published mean of the perturbed MLE is based on one
+noise vector, so it is as uncertain as one repetition, however many there were: where two standard deviations of our
 repetitions are more than the stated number (few items, small ε), they are the tolerance, unless `strict`.
 Experiment 8 was read off a figure to ±0.02, and both sides are means of about 1000 repetitions:
 0.02 + 3·√2·(our standard error).
@@ -51,7 +51,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Deviation:
-    """Of one experiment, method and metric the point that is worst off: the largest in units of what is stated."""
+    """The worst point of one experiment, method and metric: the largest deviation relative to the stated tolerance."""
 
     experiment: str
     method: str
@@ -95,7 +95,7 @@ def _published(row: dict[str, str]) -> Published:
 
 
 def tolerance(row: Row, strict: bool = False) -> float:
-    """How far our mean may lie from the published one; `strict` makes no allowance for the single noise vector."""
+    """How far our mean may be from the published one; `strict` makes no allowance for the single noise vector."""
     if row.metric == "rank_difference":
         return READING_ERROR + 3 * sqrt(2) * row.standard_error
     if row.method != "perturbed_mle":
@@ -115,22 +115,22 @@ def compare(rows: Iterable[Row], published: Iterable[Published], strict: bool = 
         for row in ours.get(key, []):
             if point.is_of(row):
                 pairs.setdefault(key, []).append((row, row.mean - point.mean))
-    return [_largest(key, found, strict) for key, found in pairs.items()]
+    return [_largest(key, differences, strict) for key, differences in pairs.items()]
 
 
 def _like_with_like(point: Published) -> Published:
-    """Without noise counts have ties, and the published figures break them by position, against the true top."""
+    """Without noise counts have ties, and the published figures break them by position, to the true top's cost."""
     if (point.method, point.metric, point.epsilon) == ("noisy_counts", "topk_error", inf):
         return replace(point, metric="topk_error_by_position")
     return point
 
 
-def _largest(key: tuple[str, str, str], found: list[tuple[Row, float]], strict: bool) -> Deviation:
+def _largest(key: tuple[str, str, str], differences: list[tuple[Row, float]], strict: bool) -> Deviation:
     def badness(pair: tuple[Row, float]) -> tuple[bool, float]:
         row, difference = pair
         return abs(difference) > tolerance(row, strict), abs(difference) / tolerance(row, strict=True)
 
-    row, difference = max(found, key=badness)
+    row, difference = max(differences, key=badness)
     where = row.data or f"n={row.n}, p={row.p:g}"
     limits = (tolerance(row, strict=True), tolerance(row, strict))
-    return Deviation(*key, len(found), difference, *limits, f"{where}, ε={row.epsilon:g}")
+    return Deviation(*key, len(differences), difference, *limits, f"{where}, ε={row.epsilon:g}")

@@ -1,7 +1,7 @@
 """Settings in; every mean with its standard error out. Parallel, resumable, and the same however it was run.
 
 Repetitions are computed in chunks. A finished chunk is a small JSON file below DIR/parts, written under another name
-and renamed, so that an interrupted run loses at most the chunks under way and continues with the same command. Each
+and renamed, so that an interrupted run loses only the unfinished chunks and continues with the same command. Each
 repetition has its own seed, BLAS runs on one thread, and means are taken over the stored repetitions in order: the
 number of workers, interruptions and chunk sizes leave no trace in the result.
 """
@@ -32,7 +32,7 @@ Progress = Callable[[float, float], None]  # cost of the chunk just finished, co
 
 @dataclass(frozen=True)
 class Settings:
-    """What to run and where to keep it; repetitions=None means each experiment's own number."""
+    """What to run and where to save it; repetitions=None means each experiment's own number."""
 
     out: Path
     figures: tuple[str, ...] = experiments.FIGURES
@@ -120,21 +120,21 @@ class Chunk:
 
 
 def chunks(settings: Settings) -> list[Chunk]:
-    """Everything to be computed, the costly first, so that workers finish together."""
-    found = []
+    """Everything to be computed."""
+    parts = []
     for cell in settings.cells():
         runs = settings.runs(cell.experiment)
         for start in range(0, runs, cell.chunk):
-            found.append(Chunk.of(cell, start, min(start + cell.chunk, runs), settings.seed, settings.out))
-    return found
+            parts.append(Chunk.of(cell, start, min(start + cell.chunk, runs), settings.seed, settings.out))
+    return parts
 
 
 def require_place(out: Path) -> None:
-    """Refuse, before anything is computed, what can be no folder, or one whose table of means is not ours."""
-    there = next(place for place in (out, *out.parents) if place.exists())
-    if not there.is_dir():
-        raise ReleaseError(f"{there} is no folder; choose another place for the results with {option('out')}")
-    if there == out:
+    """Refuse, before anything is computed, a path that cannot be a folder, or one with a foreign table of means."""
+    nearest = next(place for place in (out, *out.parents) if place.exists())
+    if not nearest.is_dir():
+        raise ReleaseError(f"{nearest} is not a folder; choose another place for the results with {option('out')}")
+    if nearest == out:
         check_output(out / "means.csv", MEANS, overwrite=True)
 
 
@@ -166,7 +166,7 @@ def _computed(missing: list[Chunk], workers: int) -> Iterator[Chunk]:
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    """Workers inherit it: their linear algebra must not depend on how many cores there are, nor fight for them."""
+    """Workers inherit this: their linear algebra must neither depend on the number of cores nor compete for them."""
     before = {name: os.environ.get(name) for name in BLAS_THREADS}
     os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
     try:

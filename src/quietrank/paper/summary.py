@@ -49,7 +49,7 @@ SHOWN = (0.1, 0.5, 1.0, 2.5, 10.0, inf)  # ε in the summary; the table of means
 
 
 def name(method: str, person: bool = False) -> str:
-    """How a method is called; the published counts for people are called what they are."""
+    """The name of a method; the name of the published counts for people states their real privacy."""
     return PERSON_COUNTS if person and method == "noisy_counts" else METHOD_NAMES[method]
 
 
@@ -71,8 +71,8 @@ def summarise(rows: Iterable[Row]) -> tuple[list[Line], list[str]]:
             key = (row.experiment, row.metric, row.epsilon)
             groups.setdefault(key, {}).setdefault(row.method, []).append(row.mean)
     lines = [
-        Line(*key, {method: sum(values) / len(values) for method, values in found.items()})
-        for key, found in groups.items()
+        Line(*key, {method: sum(values) / len(values) for method, values in by_method.items()})
+        for key, by_method in groups.items()
     ]
     lines.sort(key=lambda line: (line.experiment, list(SHORT_METRICS).index(line.metric), line.epsilon))
     return lines, [method for method in SHORT_METHODS if any(method in line.means for line in lines)]
@@ -93,7 +93,7 @@ def gap(row: Row) -> float:
 
 
 def half_point(curve: list[Row]) -> float:
-    """The gap at which the top k are recovered every other time."""
+    """The gap at which the top k are recovered half of the time."""
     import numpy as np
 
     mean = np.maximum.accumulate([row.mean for row in curve])

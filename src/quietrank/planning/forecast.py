@@ -1,8 +1,8 @@
-"""A question about a survey in, the expected accuracy of a release of it out, by mechanism and ε; takes no votes.
+"""A question about a survey in, the expected accuracy of its release out, by mechanism and ε; takes no votes.
 
 The counts are simulated once and shared by all mechanisms and all ε, and so is the noise: a law is sampled at size 1
-and scaled. So two predictions differ by what was asked and little else. Noise comes calibrated from mechanisms/, and
-scores from the estimators of a release.
+and scaled. So two predictions differ because the questions differ, and hardly by chance. Noise comes calibrated from
+mechanisms/, and scores come from the estimators that releases use.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Prediction:
     noise_sd: float
     """of the noise on an item's count, in votes"""
     kept: float
-    """the share of net wins that is left by bounding people"""
+    """the share of net wins that remains after bounding people"""
     chosen: bool = False
     """whether mechanism=auto would use it"""
 
@@ -66,8 +66,8 @@ class Forecast:
     _predictions: dict[tuple[str, float], Prediction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        asked = self.question.mechanism
-        if asked is not None and SCORES in asked.statistics:
+        mechanism = self.question.mechanism
+        if mechanism is not None and SCORES in mechanism.statistics:
             raise PrivacyError(
                 f"plan covers noise on the counts, not {option('mechanism', 'perturbed-mle')}; use auto, or simulate it"
             )
@@ -81,20 +81,20 @@ class Forecast:
 
     @property
     def mechanisms(self) -> list[Mechanism]:
-        """The one asked for, or all whose promise was asked for."""
-        asked = self.question
-        return candidates(asked.promise, asked.method) if asked.mechanism is None else [asked.mechanism]
+        """The one that was requested, or all that fit the promise."""
+        question = self.question
+        return candidates(question.promise, question.method) if question.mechanism is None else [question.mechanism]
 
     def chosen(self, epsilon: float) -> Mechanism:
         """What mechanism=auto would use."""
         return choose(self.question.at(epsilon), self.question.method).noise.mechanism
 
     def expected_noise(self, mechanism: Mechanism) -> float:
-        """The standard deviation of the noise on an item's count, in votes that are kept."""
+        """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves."""
         return expected_noise(self._calibrated(mechanism, self.question.privacy.epsilon))
 
     def predict(self, mechanism: Mechanism, epsilon: float) -> Prediction:
-        """The accuracy of one mechanism at one ε: always of all repetitions, whatever asks for it."""
+        """The accuracy of one mechanism at one ε: always over all repetitions, whoever asks for it."""
         key = mechanism.name, epsilon
         if key not in self._predictions:
             self._predictions[key] = self._predict(mechanism, epsilon)
@@ -117,12 +117,12 @@ class Forecast:
     @property
     def simulated(self) -> Simulated:
         if self._simulated is None:
-            asked = self.question
-            privacy = asked.promise.privacy
+            question, privacy = self.question, self.question.promise.privacy
             clips = [self._calibrated(mechanism, privacy.epsilon).clip for mechanism in self.mechanisms]
+            clip = next((clip for clip in clips if clip is not None), None)
             self._simulated = simulate(
-                asked.survey, privacy, next((clip for clip in clips if clip is not None), None), asked.runs, asked.seed,
-                keep_pairs=needs_pairs(asked.method, privacy), advance=self.advance,
+                question.survey, privacy, clip, question.runs, question.seed,
+                keep_pairs=needs_pairs(question.method, privacy), advance=self.advance,
             )  # fmt: skip
         return self._simulated
 
@@ -141,16 +141,16 @@ class Forecast:
     def _truth(self) -> Truth:
         return Truth.of(self.simulated.theta, as_odds=self.question.method is Method.BRADLEY_TERRY)
 
-    def _prediction(self, made: Maker, counts: Counts, noise: Noise) -> Prediction:
-        asked, truth = self.question, self._truth
-        scores = made.scores(asked.method, counts, noise)
-        measured = Measured.joined([measure(some, truth.rows(block), asked.top_k) for block, some in scores])
-        draws, steps = noise.draws or asked.runs, smallest_steps(asked.survey.items, asked.top_k)
+    def _prediction(self, maker: Maker, counts: Counts, noise: Noise) -> Prediction:
+        question, truth = self.question, self._truth
+        scores = maker.scores(question.method, counts, noise)
+        measured = Measured.joined([measure(some, truth.rows(block), question.top_k) for block, some in scores])
+        draws, steps = noise.draws or question.runs, smallest_steps(question.survey.items, question.top_k)
         return Prediction(
-            mechanism=made.mechanism,
-            epsilon=made.epsilon,
-            delta=made.promise.privacy.delta,
-            people=asked.survey.people,
+            mechanism=maker.mechanism,
+            epsilon=maker.epsilon,
+            delta=maker.promise.privacy.delta,
+            people=question.survey.people,
             score_error=float(np.median(measured.score_error)),
             top_k_error=float(measured.top_k_error.mean()),
             rank_error=float(measured.rank_error.mean()),
@@ -159,11 +159,11 @@ class Forecast:
             top_k_precision=error_of_mean(measured.top_k_error, draws, steps["top-k error"]),
             rank_precision=error_of_mean(measured.rank_error, draws, steps["rank error"]),
             winner_precision=error_of_mean(measured.winner, draws, steps["winner"]),
-            noise_sd=made.noise_sd,
-            kept=self._kept(counts),
+            noise_sd=maker.noise_sd,
+            kept=self._remaining_share(counts),
         )
 
-    def _kept(self, counts: Counts) -> float:
-        """The share of net wins that is left: the regression of what counts on what was said."""
+    def _remaining_share(self, counts: Counts) -> float:
+        """The share of net wins that remains: the regression of the bounded counts on the answers as given."""
         whole = self.simulated.plain.net_wins / plain_weight(self.question.survey, self.question.privacy)
         return float(np.vdot(counts.net_wins, whole)) / max(float(np.vdot(whole, whole)), 1e-9)

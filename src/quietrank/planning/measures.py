@@ -1,4 +1,4 @@
-"""Estimated scores and true strengths in, how far the ranking is off, out: a row for each repetition, and averages."""
+"""Estimated scores and true strengths in, how far off the ranking is out: a row for each repetition, and averages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from quietrank.arrays import Floats, Integers
 from quietrank.maths.field import DENSE_LIMIT, CellField, u
 
 NEVER_SEEN = 2
-"""What never happened in R repetitions may still have a probability of 3.8/R: (1 − 3.8/R)^R is the 2 % that two
-standard errors leave. So two of them are never taken to be less than 4/R."""
+"""An event that never happened in R repetitions may still have a probability of 3.8/R: (1 − 3.8/R)^R is the 2 % that
+lie beyond two standard errors. So two standard errors are never taken to be less than 4/R."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,9 @@ def measure(scores: Floats, truth: Truth, k: int) -> Measured:
     """How far the scores, and the ranking by them, are from the truth."""
     rank = ranks(scores)
     off = np.maximum(np.maximum(truth.first - rank, rank - truth.last), 0)
-    shown = scores if truth.as_odds else np.clip(scores, 0, 1)  # as releases show win rates
+    published = scores if truth.as_odds else np.clip(scores, 0, 1)  # as releases show win rates
     return Measured(
-        score_error=np.sqrt(np.mean((shown - truth.scores) ** 2, axis=1)),
+        score_error=np.sqrt(np.mean((published - truth.scores) ** 2, axis=1)),
         top_k_error=_top_k_error(rank, truth.first, truth.last, k),
         rank_error=np.asarray(off.mean(axis=1)),
         winner=((rank == 0) & (truth.first == 0)).any(axis=1).astype(np.float64),
@@ -80,7 +80,7 @@ def _top_k_error(rank: Integers, first: Integers, last: Integers, k: int) -> Flo
 
 
 def ranks(scores: Floats) -> Integers:
-    """0 for the highest score; a fixed coin decides between equal ones, not their place."""
+    """0 for the highest score; equal scores are ordered by a fixed coin, not by their position."""
     coin = np.random.default_rng(0).random(scores.shape)
     order = np.lexsort((coin, -scores), axis=1)
     place = np.empty_like(order)
@@ -105,14 +105,14 @@ def _pull(theta: Floats) -> Floats:
 
 
 def smallest_steps(items: int, k: int) -> dict[str, float]:
-    """By how much the measures of one repetition move when two items change places."""
+    """By how much the measures of one repetition change when two items swap places."""
     return {"top-k error": 1 / k, "rank error": 2 / items, "winner": 1.0}
 
 
 def error_of_mean(values: Floats, draws: int, least: float) -> float:
     """The standard error of the mean over repetitions; `least` is the smallest step of the measure.
 
-    Repetitions r, r + draws, r + 2·draws, … share their noise, so their means are what is independent.
+    Repetitions r, r + draws, r + 2·draws, … share their noise, so only their means are independent.
     """
     share = np.arange(len(values)) % draws
     means = np.bincount(share, values) / np.bincount(share)
@@ -120,7 +120,7 @@ def error_of_mean(values: Floats, draws: int, least: float) -> float:
 
 
 def error_of_median(values: Floats, draws: int) -> float:
-    """The standard error of the median: how far the order statistics lie apart that are one of it above and below."""
+    """The standard error of the median: half the gap between the order statistics one standard error either side."""
     number = min(draws, len(values))
     low, high = np.quantile(values, [0.5 - 0.5 / sqrt(number), 0.5 + 0.5 / sqrt(number)])
     return float(high - low) / 2

@@ -1,6 +1,6 @@
-"""A question in, the memory that answering it takes out; refused before anything is simulated if that is too much.
+"""A question in, the memory needed to answer it out; too much is refused before anything is simulated.
 
-Held for all repetitions at once: strengths and the truth about them, counts, and noise of size 1. One at a time: the
+In memory for all repetitions at once: strengths, the true ranking, counts, and noise of size 1. One at a time: the
 votes or pairs of a repetition, and a block of releases. All of it follows from the public sizes.
 """
 
@@ -24,7 +24,7 @@ MOST_LISTED = 100_000
 
 
 def require_memory(question: Question) -> None:
-    """Refuse a question that takes more than 2 GB."""
+    """Refuse a question that needs more than 2 GB."""
     needed = bytes_needed(question)
     if needed <= MOST_BYTES:
         return
@@ -33,8 +33,8 @@ def require_memory(question: Question) -> None:
     fewer = f"lower {option('repetitions')}, or " if enough else ""
     raise QuietrankError(
         f"a plan for {survey.items} items and {survey.votes} votes takes about {needed / 1e9:.1f} GB of memory, and "
-        f"at most {MOST_BYTES / 1e9:.0f} GB are used; {fewer}plan for a smaller survey: what counts is the number of "
-        "votes per item"
+        f"at most {MOST_BYTES / 1e9:.0f} GB are allowed; {fewer}plan for a smaller survey: what counts is the number "
+        "of votes per item"
     )
 
 
@@ -49,7 +49,7 @@ def bytes_needed(question: Question) -> int:
 
 
 def _held(question: Question) -> int:
-    """Numbers per repetition and item: 4 for the truth, 2 for counts, 2 for each noise, and 4 that come and go."""
+    """Numbers per repetition and item: 4 for the truth, 2 for counts, 2 for each noise, and 4 temporary ones."""
     clipping = question.privacy.delta > 0
     return 4 + (4 if clipping else 2) + 2 * _mechanisms(question) + 4
 
@@ -62,13 +62,13 @@ def _mechanisms(question: Question) -> int:
 
 
 def _pairs(question: Question) -> int:
-    """Who met whom: two numbers for each pair that met; fitting holds a matrix of all pairs a few times."""
+    """Who met whom: two numbers for each pair that met; fitting needs a few matrices of all pairs."""
     survey = question.survey
     return 16 * question.runs * min(survey.votes, survey.pairs) + 3 * 8 * survey.items**2
 
 
 def _one_repetition(survey: Survey, clipping: bool) -> int:
-    """Up to 10 numbers for each vote, or for each pair where these are fewer; and the sample that is clipped."""
+    """Up to 10 numbers for each vote, or for each pair where these are fewer, plus the sample that is clipped."""
     sample = sampled_people(survey) * (survey.per_person + survey.items) if clipping else 0
     return 10 * 8 * (min(survey.votes, survey.pairs + 200_000) + sample)
 

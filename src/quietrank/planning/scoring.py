@@ -1,7 +1,7 @@
 """Simulated counts and unit noise in, the scores of a release out: noisy tallies as the mechanisms make them.
 
-The estimators are the real ones. Only the ridge of Bradley–Terry scores, which every release chooses anew from its own
-noisy counts, is chosen once for all repetitions: it takes most of the time, and varies little.
+The estimators are those of real releases. Only the ridge of Bradley–Terry scores, which every release chooses from its
+own noisy counts, is chosen once for all repetitions: that choice takes most of the time, and varies little.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Noise:
 
     @property
     def draws(self) -> int | None:
-        """After how many repetitions the noise comes again; None where there is no noise."""
+        """After how many repetitions the noise repeats; None where there is no noise."""
         return len(self.unit) if self.size > 0 else None
 
     def rows(self, block: slice) -> Floats:
@@ -54,7 +54,7 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Maker:
-    """How exact counts become noisy tallies, and those scores."""
+    """Turns exact counts into noisy tallies, and noisy tallies into scores."""
 
     promise: Promise
     statistic: Statistic
@@ -65,9 +65,9 @@ class Maker:
     law: Law
 
     @classmethod
-    def of(cls, made: Calibrated) -> Maker:
-        epsilon = made.privacy.epsilon
-        return cls(made.promise, made.statistic, made.step, made.share, made.mechanism.name, epsilon, made.law)
+    def of(cls, noise: Calibrated) -> Maker:
+        epsilon = noise.privacy.epsilon
+        return cls(noise.promise, noise.statistic, noise.step, noise.share, noise.mechanism.name, epsilon, noise.law)
 
     @classmethod
     def exact(cls, promise: Promise, method: Method) -> Maker:
@@ -140,7 +140,7 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def _met(counts: Counts, row: int) -> PublicPairs | None:
-    """The pairs that met, if they were kept: only a public design with Bradley–Terry scores needs them."""
+    """The pairs that met, if they were saved: only a public design with Bradley–Terry scores needs them."""
     if not counts.pairs:
         return None
     met = counts.pairs[row]
@@ -151,8 +151,8 @@ def _typical_gamma(tallies: list[NoisyTally]) -> float:
     return exp(median(log(bradley_terry(tally, "auto").gamma) for tally in tallies))
 
 
-def _on_scale(found: Estimate, exposure: float) -> Floats:
+def _on_scale(estimated: Estimate, exposure: float) -> Floats:
     """Scores, or counts on the scale of win rates."""
-    if found.method is Method.NET_WINS:
-        return np.asarray(0.5 + found.scores / exposure)
-    return np.asarray(found.scores / exposure) if found.method is Method.WINS else found.scores
+    if estimated.method is Method.NET_WINS:
+        return np.asarray(0.5 + estimated.scores / exposure)
+    return np.asarray(estimated.scores / exposure) if estimated.method is Method.WINS else estimated.scores

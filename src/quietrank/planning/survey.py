@@ -1,13 +1,13 @@
-"""A survey that has not been run in, simulated exact counts out: pseudo-random, and no votes of anybody.
+"""The plan of a survey in, simulated exact counts out: pseudo-random, without anybody's real votes.
 
 People compare pairs drawn uniformly, as in `simulate.people_votes`; with `distinct` nobody is asked a pair twice. What
 the confidential side does to a person's votes (votes/bound.py) is done here to simulated people: all votes weigh the
 same, or every person is scaled down to the clipping bound.
 
-Surveys of many more votes than pairs are too slow person by person. Then pairs are counted at once: their numbers are
-multinomial, or for distinct questions drawn from the normal law that they tend to, and their wins binomial; what
-clipping keeps is measured on a sample of people. No array is larger than the votes, or than the pairs where these are
-fewer. The counts without clipping are the same whether clipping is asked for or not.
+Simulating person by person is too slow for surveys with many more votes than pairs. Then all votes on a pair are
+counted at once: their numbers are multinomial, or for distinct questions drawn from the normal distribution that they
+tend to, and their wins binomial; what clipping leaves is measured on a sample of people. No array is larger than the
+votes, or the pairs where these are fewer. The counts without clipping are the same whether clipping is used or not.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ PAPER = "paper"
 MOST_BY_PERSON = 200_000
 """How many votes and counts of people are simulated one by one, for each repetition."""
 SAMPLED = 30_000
-"""How many of them where a sample is enough to measure what clipping keeps."""
+"""How many of them where a sample is enough to measure what clipping leaves."""
 MOST_PAIRS = 5_000_000
 """How many votes or pairs, whichever are fewer, one repetition may hold in memory: about half a gigabyte."""
 MOST_VOTES = 10**15
 """Beyond this, counts are no longer exact in a double."""
 MOST_SHUFFLED = 20_000_000
-"""How many pairs may be shuffled for all people at once; beyond, it is done one person at a time."""
+"""How many pairs may be shuffled for all people at once; beyond this, it is done one person at a time."""
 ANSWER_GRID = 2**10
 """The grid of clipping factors where answers are averaged, as in votes/bound.py."""
 
@@ -97,7 +97,7 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class PairWeights:
-    """The weight of the votes on each pair that met in one repetition; pairs are numbered as `pair_ends` has them."""
+    """The weight of the votes on each pair that met in one repetition; pairs are numbered as in `pair_ends`."""
 
     pair: Integers
     weight: Floats
@@ -148,7 +148,7 @@ def simulate(
     keep_pairs: bool = False,
     advance: Advance = lambda amount: None,
 ) -> Simulated:
-    """Run the survey many times over; a repetition has the same strengths whatever else is asked."""
+    """Run the survey many times; a repetition has the same strengths whatever the other arguments are."""
     theta = np.empty((repetitions, survey.items))
     plain, clipped = _Rows.empty(theta.shape), None if clip is None else _Rows.empty(theta.shape)
     for repetition in range(repetitions):
@@ -208,11 +208,11 @@ def _once(
     if clip is None:
         return plain, None
     sample = _ask(survey, theta, sampled_people(survey), rng)
-    return plain, _shrunk(plain, weight, *sample.kept(clip))
+    return plain, _shrunk(plain, weight, *sample.left_by(clip))
 
 
 def sampled_people(survey: Survey) -> int:
-    """How many people are enough to measure what clipping keeps."""
+    """How many people are enough to measure what clipping leaves."""
     return max(50, SAMPLED // (survey.per_person + survey.items))
 
 
@@ -250,13 +250,13 @@ class Group:
         factor = self._factors(won, lost, clip)
         return _Once(factor @ won, factor @ lost, self._pair_weights(factor) if keep_pairs else None)
 
-    def kept(self, clip: Clip) -> tuple[float, float]:
-        """The shares of net wins and of exposures that are left by clipping."""
+    def left_by(self, clip: Clip) -> tuple[float, float]:
+        """The shares of net wins and of exposures that clipping leaves."""
         won, lost = self._by_person(self.winner), self._by_person(self.loser)
         factor = self._factors(won, lost, clip)
         net, met = (won - lost).sum(axis=0), (won + lost).sum(axis=0)
-        kept_net, kept_met = factor @ (won - lost), factor @ (won + lost)
-        return float(kept_net @ net / max(net @ net, 1e-9)), float(kept_met.sum() / met.sum())
+        left_net, left_met = factor @ (won - lost), factor @ (won + lost)
+        return float(left_net @ net / max(net @ net, 1e-9)), float(left_met.sum() / met.sum())
 
     def _by_person(self, chosen: Integers) -> Floats:
         people = len(chosen)
@@ -297,13 +297,13 @@ def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> I
         return np.argpartition(rng.random((people, pairs)), each - 1, axis=1)[:, :each]
     if often_twice:
         return np.array([rng.choice(pairs, each, replace=False, shuffle=False) for _ in range(people)])
-    drawn = rng.integers(pairs, size=shape)
+    questions = rng.integers(pairs, size=shape)
     again = np.arange(people)
     while again.size:
-        ordered = np.sort(drawn[again], axis=1)
+        ordered = np.sort(questions[again], axis=1)
         again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
-        drawn[again] = rng.integers(pairs, size=(again.size, each))
-    return drawn
+        questions[again] = rng.integers(pairs, size=(again.size, each))
+    return questions
 
 
 # ---- all at once ----------------------------------------------------------------------------------------------------
@@ -312,32 +312,32 @@ def _distinct(pairs: int, shape: tuple[int, int], rng: np.random.Generator) -> I
 def _count_pairs(survey: Survey, theta: Floats, weight: float, keep: bool, rng: np.random.Generator) -> _Once:
     """How often each pair was asked, and how often its first item won."""
     i, j = pair_ends(survey.items, np.arange(survey.pairs))
-    asked = _asked_distinct(survey, rng) if survey.distinct else _asked(survey, rng)
-    first = rng.binomial(asked, 1 / (1 + np.exp(theta[j] - theta[i])))
+    votes = _votes_distinct(survey, rng) if survey.distinct else _votes(survey, rng)
+    first = rng.binomial(votes, 1 / (1 + np.exp(theta[j] - theta[i])))
 
     def by_item(of_i: Integers, of_j: Integers) -> Floats:
         n = survey.items
         return np.asarray((np.bincount(i, of_i, n) + np.bincount(j, of_j, n)) * weight)
 
-    pairs = _positive(np.arange(survey.pairs), asked * weight) if keep else None
-    return _Once(by_item(first, asked - first), by_item(asked - first, first), pairs)
+    pairs = _positive(np.arange(survey.pairs), votes * weight) if keep else None
+    return _Once(by_item(first, votes - first), by_item(votes - first, first), pairs)
 
 
-def _asked(survey: Survey, rng: np.random.Generator) -> Integers:
+def _votes(survey: Survey, rng: np.random.Generator) -> Integers:
     return rng.multinomial(survey.votes, np.full(survey.pairs, 1 / survey.pairs))
 
 
-def _asked_distinct(survey: Survey, rng: np.random.Generator) -> Integers:
+def _votes_distinct(survey: Survey, rng: np.random.Generator) -> Integers:
     """Normal, with the mean and the covariance of the sum of many random subsets of pairs."""
     share, pairs = survey.per_person / survey.pairs, survey.pairs
     z = rng.normal(size=pairs)
     sd = np.sqrt(survey.people * share * (1 - share) * pairs / max(pairs - 1, 1))
-    asked = np.rint(survey.people * share + sd * (z - z.mean()))
-    return np.asarray(np.clip(asked, 0, survey.people), dtype=np.int64)
+    votes = np.rint(survey.people * share + sd * (z - z.mean()))
+    return np.asarray(np.clip(votes, 0, survey.people), dtype=np.int64)
 
 
 def _shrunk(plain: _Once, weight: float, net: float, met: float) -> _Once:
-    """Net wins and exposures times the shares that clipping keeps; `plain` had its own weight, which is taken off."""
+    """Net wins and exposures times the shares that clipping leaves; the weight already in `plain` is divided out."""
     net, met = net / weight, met / weight
     net_wins, exposure = (plain.wins - plain.losses) * net, (plain.wins + plain.losses) * met
     pairs = None if plain.pairs is None else _positive(plain.pairs.pair, plain.pairs.weight * met)

@@ -1,9 +1,9 @@
 """A target in words in, the smallest ε or number of people that meets it out, by mechanism.
 
-Answers have two digits. Errors fall as ε or people grow, and all trials share their random numbers, so the two-digit
-numbers are bracketed in steps of a factor of about four and the bracket is halved. Every trial is the very prediction
+Answers have two digits. Errors fall as ε or the number of people grows, and all trials share their random numbers, so
+the answer is bracketed in steps of a factor of about four and the bracket is halved. Every trial is the same prediction
 that `plan` makes for that number, and a target counts as met only where it is met by two standard errors of the
-simulation: the next smaller number does not do that.
+simulation: the next smaller number does not meet it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from quietrank.planning.question import Question
 from quietrank.planning.survey import MOST_PAIRS, MOST_VOTES, Advance, Survey
 
 BEYOND = 2
-"""By how many standard errors a target has to be met."""
+"""The number of standard errors by which a target has to be met."""
 LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
 """Beyond e^20 there is no promise worth the name."""
 MOST_PEOPLE = 10_000_000
 STRIDE = 54
-"""Of 90 two-digit numbers for a factor of ten, so many make a factor of four."""
+"""There are 90 two-digit numbers to a factor of ten; this many make a factor of about four."""
 EVALUATIONS = 10
 """About how many trials one answer takes, for the progress bar."""
 
@@ -50,7 +50,7 @@ class Target:
         return mean - BEYOND * error >= self.value if self.measure == "winner" else mean + BEYOND * error <= self.value
 
     def reached(self, one: Prediction) -> tuple[float, float]:
-        """What is predicted of the measure, and its standard error."""
+        """The predicted value of the measure, and its standard error."""
         return {
             "top-k error": (one.top_k_error, one.top_k_precision),
             "rank error": (one.rank_error, one.rank_precision),
@@ -85,7 +85,7 @@ def parse_target(text: object) -> Target:
 
 
 def repetitions_needed(target: Target, question: Question) -> int:
-    """How many repetitions without a single error it takes to show that the target is met beyond chance."""
+    """How many repetitions without a single error are needed to show that the target is met beyond chance."""
     step = smallest_steps(question.survey.items, question.top_k)[target.measure]
     room = 1 - target.value if target.measure == "winner" else target.value
     return ceil(BEYOND * NEVER_SEEN * step / room - 1e-9)
@@ -116,7 +116,7 @@ def smallest_epsilon(forecast: Forecast, mechanism: Mechanism, target: Target, t
 
 
 def require_reachable(forecast: Forecast, target: Target, tick: Advance) -> None:
-    """Refuse a target that is missed even without privacy, and say how many people would meet that."""
+    """Refuse a target that is missed even without privacy, and say how many people would be enough."""
     floor = forecast.without_privacy
     if target.met(floor):
         return

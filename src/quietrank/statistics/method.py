@@ -1,4 +1,4 @@
-"""What items are ranked by, and what has to be released for it; decided by public things alone."""
+"""A method and a promise in, the statistic that has to be released out; decided from public values alone."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Method(StrEnum):
 
 
 def needs_pairs(method: Method, privacy: Privacy) -> bool:
-    """Whether the method makes use of who met whom, where that is public."""
+    """Whether the method uses the list of who met whom, where that is public."""
     return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
 
 
 def statistic_for(method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool) -> Statistic:
-    """What has to be released for this method, of what a mechanism offers.
+    """What has to be released for this method, among the statistics that a mechanism offers.
 
-    `free_total` says that the mechanism charges nothing for the total beside the net wins.
+    `free_total` says that the mechanism charges nothing for the total in addition to the net wins.
     """
     privacy = promise.privacy
     if SCORES in offered:
@@ -47,13 +47,13 @@ def statistic_for(method: Method, promise: Promise, offered: Sequence[Statistic]
     if privacy.design is Design.PUBLIC:
         return NET_WINS
     if privacy.design is Design.PRIVATE:
-        # Exposures double the sensitivity: do not buy them for a ranking that makes no use of them.
+        # Exposures double the sensitivity: do not pay for them where the ranking does not use them.
         return NET_WINS if method is Method.NET_WINS else _first(offered, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
     if promise.votes_are_public:
         return NET_WINS
     if not free_total and method in (Method.AUTO, Method.NET_WINS):
         return NET_WINS  # the order does not need the total
-    # The sum of noisy exposures is a better total than a total at a share as small.
+    # The sum of noisy exposures is a better total than one released at such a small share.
     return _first(offered, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL)
 
 

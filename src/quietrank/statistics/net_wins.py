@@ -1,4 +1,4 @@
-"""Net wins s_i = (wins_i − losses_i)/2: alone, with the total of all votes beside them, or with exposures.
+"""Net wins s_i = (wins_i − losses_i)/2: alone, with the total of all votes, or with exposures.
 
 One vote of weight w on (i, j) adds w(y − ½)(e_i − e_j) to s: an L1 norm of at most w, and of at most m for a unit.
 """
@@ -14,7 +14,7 @@ from quietrank.promise.promise import Limits, Promise, Squares
 from quietrank.statistics.statistic import Reading, Spread, Statistic, Sums
 
 TOTAL_SHARE = Fraction(1, 16)
-"""α: where the total T is not free it is released as αT next to the net wins.
+"""α: where the total T is not free, it is released as αT together with the net wins.
 
 At 1/16 the net wins get 6 % more noise than alone, and T, a sum over all items, still has little."""
 
@@ -58,7 +58,7 @@ class NetWinsAndTotal(NetWins):
         return Fraction(1) if promise.total_is_free else TOTAL_SHARE
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
-        """‖x‖₁ + αw ≤ m + αL. Replaced, min(w, m) + min(w', m) + α|w − w'| is largest at w = L and w' = m, for
+        """‖x‖₁ + αw ≤ m + αL. Replaced, min(w, m) + min(w', m) + α|w − w'| is largest at w = L and w' = m; for
         m = L and α = 1 it is 2L."""
         L, m = limits.weight, limits.net_wins
         return m + share * L if change is Neighbours.ADD_REMOVE else 2 * m + share * (L - m)

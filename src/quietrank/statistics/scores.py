@@ -1,4 +1,4 @@
-"""Bradley–Terry scores: what the perturbed MLE releases; no count can be read from it."""
+"""Bradley–Terry scores: what the perturbed MLE releases; no counts can be read from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quietrank.statistics.statistic import Reading, Spread, Statistic, Sums
 
 
 class Scores(Statistic):
-    """The minimiser θ of a likelihood, which is computed after the noise has gone in: there is no exact vector."""
+    """The minimiser θ of a likelihood, computed after noise was added to the likelihood: there is no exact vector."""
 
     name = "scores"
     by_pair = True
@@ -23,7 +23,7 @@ class Scores(Statistic):
         raise AssertionError("scores are not sums of votes")
 
     def vector(self, sums: Any, finer: int, share: Fraction) -> Any:
-        """The exact counts of all pairs, from which noise inside the likelihood makes scores."""
+        """The exact counts of all pairs; noise inside the likelihood turns them into scores."""
         return sums
 
     def read(self, values: Any, share: float) -> Reading:

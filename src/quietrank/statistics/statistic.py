@@ -26,7 +26,7 @@ BY_DESIGN = (("exposure", Fraction(1, 4)),)
 the answers are."""
 
 ONE_VOTE = {"wins": Fraction(1), "losses": Fraction(1), "net_wins": Fraction(1, 2), "exposure": Fraction(2)}
-"""The square of the norm of what one vote adds to each."""
+"""The square of the norm of what one vote adds to each of these."""
 
 
 class Sums(Protocol):
@@ -46,7 +46,7 @@ class Sums(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What noisy values say, in lattice steps; None where they do not say it."""
+    """What noisy values say, in lattice steps; None where they say nothing about it."""
 
     wins: Floats | None = None
     net_wins: Floats | None = None
@@ -57,18 +57,18 @@ class Reading:
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations of the noise, and the excess kurtosis of that on net wins."""
+    """Standard deviations of the noise, and the excess kurtosis of the noise on net wins."""
 
     value: float
-    """of each released value, the total aside"""
+    """of each released value except the total"""
     net_wins: float
     exposure: float
-    """of wins + losses, where both are released; else 0"""
+    """of wins + losses, where both are released; otherwise 0"""
     kurtosis: float
 
 
 class Statistic(ABC):
-    """A vector computed from the votes, to be published with noise; all of one kind are equal."""
+    """A vector computed from the votes, to be published with noise; objects of the same class are equal."""
 
     name: ClassVar[str]
     per_item: ClassVar[int] = 1
@@ -80,7 +80,7 @@ class Statistic(ABC):
     secret: ClassVar[bool] = True
     """whether all of it is worth protecting under a public design, where exposures and totals are known"""
     sums_to_zero: ClassVar[bool] = True
-    """whether the entries of items do, losses taken with a minus sign"""
+    """whether the items' entries sum to zero, with losses counted as negative"""
     mirrored: ClassVar[bool] = False
     """whether the second half are losses: noise on (wins, −losses) changes its sign there"""
     squares: ClassVar[Squares] = ()
@@ -103,7 +103,7 @@ class Statistic(ABC):
         return self.per_item * items + self.extra
 
     def share(self, promise: Promise) -> Fraction:
-        """What the entries beside the first n are multiplied with: α or β."""
+        """What the entries after the first n are multiplied by: α or β."""
         return Fraction(1)
 
     # ---- how far one unit can move it ------------------------------------------------------------------------------
@@ -117,11 +117,11 @@ class Statistic(ABC):
         return Fraction(1 if change is Neighbours.ADD_REMOVE else 4)
 
     def gauge(self, change: Neighbours) -> Fraction | None:
-        """How many times the body K of the zonotope mechanism contains the difference; None: it has no such body."""
+        """The factor by which the zonotope mechanism's body K must be scaled to contain the difference; None: no K."""
         return None
 
     def require_secret(self, promise: Promise) -> None:
-        """Under a public design exposures and totals are known: there is no sensitivity for buying them."""
+        """Under a public design exposures and totals are known: there is no reason to spend noise on them."""
         if promise.privacy.neighbours is Neighbours.OUTCOME and not self.secret:
             raise PrivacyError(
                 f"{self} is public in part under {option('neighbours', promise.privacy.neighbours)}; release net-wins"
@@ -147,23 +147,23 @@ class Statistic(ABC):
         """The vector in its parts, in the units of the sums."""
 
     def vector(self, sums: Any, finer: int, share: Fraction) -> Any:
-        """The exact vector on a lattice with so many steps in one of the sums; the share leaves whole steps."""
-        first, *beside = self.parts(sums)
-        return np.concatenate([first * finer, *(np.atleast_1d(part) * int(finer * share) for part in beside)])
+        """The exact vector on a lattice `finer` times as fine as that of the sums; `finer * share` must be whole."""
+        first, *others = self.parts(sums)
+        return np.concatenate([first * finer, *(np.atleast_1d(part) * int(finer * share) for part in others)])
 
     @abstractmethod
     def read(self, values: Any, share: float) -> Reading:
         """What values of this statistic say; linear, so that it reads noise as well. Items are the last axis."""
 
     def unsigned(self, signed: Floats) -> Floats:
-        """(wins, −losses) to (wins, losses); other statistics as they are."""
+        """(wins, −losses) to (wins, losses); other statistics unchanged."""
         if not self.mirrored:
             return signed
         n = signed.shape[-1] // 2
         return np.concatenate([signed[..., :n], -signed[..., n:]], axis=-1)
 
     def spread(self, variance: float, covariance: float, kurtosis: float, share: float) -> Spread:
-        """From the variance of an entry and its covariance with the others; losses count with a minus sign."""
+        """From the variance of an entry and its covariance with the others; losses are counted as negative."""
         return Spread(sqrt(variance), sqrt(variance), 0.0, kurtosis)
 
     def ranked_by(self, spread: Spread) -> float:

@@ -1,4 +1,4 @@
-"""Win counts, a tie counting half: alone, as the literature has them, or with losses beside them.
+"""Win counts, where a tie counts half: alone, as in the literature, or together with losses.
 
 One vote of weight w on (i, j) adds w(y·e_i + (1 − y)·e_j) to the wins: an L1 norm of exactly w; and w to the losses.
 """
@@ -22,7 +22,7 @@ class Wins(Statistic):
     squares: ClassVar[Squares] = (("wins", Fraction(1)),)
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
-        """Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m where only answers change; else the weight, once out and once in."""
+        """Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m where only answers change; L where votes are added or removed, else k."""
         if change is Neighbours.OUTCOME:
             return 2 * limits.net_wins
         return limits.weight if change is Neighbours.ADD_REMOVE else limits.wins_apart
@@ -51,15 +51,15 @@ class WinsAndLosses(Statistic):
     squares: ClassVar[Squares] = (("wins", Fraction(1)), ("losses", Fraction(1)))
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
-        """1 win and 1 loss per vote: 2L; wins and losses each move like net wins where both answer, else less: 4m."""
+        """1 win and 1 loss per vote: 2L. Replaced, each moves like net wins where both people answer, else less: 4m."""
         return 2 * limits.weight if change is Neighbours.ADD_REMOVE else 4 * limits.net_wins
 
     def l2(self, change: Neighbours) -> Fraction:
-        """Both are not negative."""
+        """Neither is negative."""
         return Fraction(2) if change is Neighbours.REPLACE else super().l2(change)
 
     def gauge(self, change: Neighbours) -> Fraction | None:
-        """K = Z of the double cover: what a person adds has coefficients in [0, 1], all of K, alone or replaced."""
+        """K = Z of the double cover: a person adds coefficients in [0, 1], so K covers adding and replacing alike."""
         return Fraction(1)
 
     def parts(self, sums: Sums) -> tuple[Any, ...]:
@@ -71,7 +71,7 @@ class WinsAndLosses(Statistic):
         return Reading(wins=wins * 1.0, net_wins=(wins - losses) / 2, exposure=(wins + losses) * 1.0)
 
     def spread(self, variance: float, covariance: float, kurtosis: float, share: float) -> Spread:
-        """Net wins are half the sum of a win and a minus-loss, exposures their difference."""
+        """Net wins are half the sum of wins and −losses, exposures their difference."""
         net_wins, exposure = (variance + covariance) / 2, 2 * (variance - covariance)
         return Spread(sqrt(variance), sqrt(net_wins), sqrt(exposure), kurtosis / 2)
 

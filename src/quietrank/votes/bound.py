@@ -1,14 +1,14 @@
-"""The sound rows of a snapshot in, the same with an integer weight out: no person contributes more than was promised.
+"""The valid rows of a snapshot in, the same with an integer weight out: no person contributes more than was promised.
 
-Weights are counted in units of 2^-20; every vote counts, nothing is drawn at random, and a person's weights depend
-on that person's votes alone. Four ways:
+Weights are counted in units of 2^-20; nothing is drawn at random, and a person's weights depend on that person's
+votes alone. Four ways:
 
 - total weight at most L: each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋);
 - one answer per pair: the c votes of a person on one pair share the weight of one answer, ⌊w/c⌋ each, with
   w = min(2^20, ⌊L·2^20/k⌋) for a person who answered k pairs;
 - clipped: all votes of a person weigh W, the largest whole number of units at which the Euclidean norm of what
   they add to the statistic is at most C; checked in integers;
-- kept one by one, where votes stand alone but no person may have more than L: L of their votes weigh 1, the rest 0.
+- capped, where the unit is one vote but no person may have more than L: L of their votes weigh 1, the rest 0.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 ANSWER_GRID = 2**10
-"""Where answers are averaged and then clipped, an answer weighs this many parts and the clipping factor the rest."""
+"""Where answers are averaged and then clipped, an answer weighs this many parts; the clipping factor takes the rest."""
 
 SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
-"""a·low + b·high modulo a prime: an order of pairs that has nothing to do with the order of items"""
+"""a·low + b·high modulo a prime: an order of pairs that is unrelated to the order of items"""
 
 
 def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
-    """The sound rows of a snapshot with `weight`: 1 when votes stand alone, bounded for people."""
+    """The valid rows of a snapshot with `weight`: 1 where each vote counts by itself, bounded for people."""
     import ibis
 
     if not bounded.counts_people:
@@ -52,20 +52,20 @@ def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
 def _first_few(rows: ir.Table, most: int) -> ir.Table:
     """L votes of each person weigh 1, the rest 0: which ones depends on that person's votes alone.
 
-    They are taken in an order that favours neither a place on the list of items nor a side: by a number scrambled
-    from the pair, and within a pair its first or its second item's wins first, as that number says. What is level
-    then is the same vote twice.
+    They are chosen in an order that favours neither a position on the list of items nor a side: by a number scrambled
+    from the pair and, within a pair, the wins of its first or of its second item first, as that number decides. Rows
+    that are still equal are the same vote twice.
     """
     import ibis
 
     paired = _paired(rows)
     scrambled = (paired.low * SCRAMBLE[0] + paired.high * SCRAMBLE[1]) % SCRAMBLE[2]
     # y as seen from the pair's first item, or from its second.
-    turned = (paired.a == paired.low) == (scrambled % 2 == 0)
-    said: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int16")
-    # The last keys part rows that say the same with the items turned round, or in another group: what counts must
-    # not depend on the order of rows.
-    keys = [scrambled, paired.low, paired.high, ibis.ifelse(turned, said, 2 - said), paired.a]
+    as_written = (paired.a == paired.low) == (scrambled % 2 == 0)
+    y: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int16")
+    # The last keys separate rows that say the same with the items swapped, or in another group: which votes count
+    # must not depend on the order of rows.
+    keys = [scrambled, paired.low, paired.high, ibis.ifelse(as_written, y, 2 - y), paired.a]
     if "group" in rows.columns:
         keys.append(paired.group)
     place = ibis.row_number().over(group_by=paired.person, order_by=keys)
@@ -77,7 +77,7 @@ def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
     """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
     people = rows.group_by("person").agg(votes=rows.count())
     weights = people.select(who=people.person, weight=_share(limit, people.votes))
-    # A select, and not a drop, lets Ibis name this query once, so that it is run once.
+    # With a select instead of a drop, Ibis names this query once, so that it runs once.
     return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
 
@@ -86,14 +86,14 @@ def _averaged(rows: ir.Table, grid: int, limit: int | None) -> ir.Table:
     import ibis
 
     paired = _paired(rows)
-    asked = paired.group_by("person", "low", "high").agg(votes=paired.count())
+    pairs = paired.group_by("person", "low", "high").agg(votes=paired.count())
     answer: ir.Value = ibis.literal(grid, type="int64")
     if limit is not None:
-        people = asked.group_by("person").agg(pairs=asked.count())
-        kept = people.select(who=people.person, answer=_share(limit, people.pairs))
-        asked = asked.left_join(kept, [("person", "who")]).select("person", "low", "high", "votes", "answer")
-        answer = asked.answer
-    shares = asked.select(who=asked.person, first=asked.low, second=asked.high, weight=_quotient(answer, asked.votes))
+        people = pairs.group_by("person").agg(pairs=pairs.count())
+        weights = people.select(who=people.person, answer=_share(limit, people.pairs))
+        pairs = pairs.left_join(weights, [("person", "who")]).select("person", "low", "high", "votes", "answer")
+        answer = pairs.answer
+    shares = pairs.select(who=pairs.person, first=pairs.low, second=pairs.high, weight=_quotient(answer, pairs.votes))
     keys = [("person", "who"), ("low", "first"), ("high", "second")]
     return paired.left_join(shares, keys).select(*rows.columns, "weight")
 
@@ -110,11 +110,11 @@ def _clipped(rows: ir.Table, clip: Clip, one_per_pair: bool) -> ir.Table:
         )
     grid = ANSWER_GRID if one_per_pair else 1
     if one_per_pair:
-        parted = _averaged(rows, grid, None).mutate(part=ibis._.weight).drop("weight")
+        parts = _averaged(rows, grid, None).mutate(part=ibis._.weight).drop("weight")
     else:
-        parted = rows.mutate(part=ibis.literal(1, type="int64"))
-    factors = _clipping_factors(parted, clip, PERSON_GRID // grid)
-    joined = parted.left_join(factors, [("person", "who")])
+        parts = rows.mutate(part=ibis.literal(1, type="int64"))
+    factors = _clipping_factors(parts, clip, PERSON_GRID // grid)
+    joined = parts.left_join(factors, [("person", "who")])
     return joined.select(*rows.columns, weight=joined.part * joined.factor)
 
 
@@ -145,7 +145,7 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
 
 
 def _whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
-    """The clip's sum of squares with whole coefficients, and how many times larger the vector was taken for that.
+    """The clip's sum of squares with whole coefficients, and the factor by which the vector was scaled up for that.
 
     The columns below hold twice the wins, losses and net wins of a person, and the exposures themselves.
     """
@@ -200,13 +200,13 @@ def _share(limit: int, number: ir.Value) -> ir.Value:
 
 
 def _quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
-    # ⌊a / b⌋ in double precision is exact below 2^53, as L·2^20 is (privacy.py). Not all engines divide integers so.
+    # ⌊a / b⌋ in double precision is exact below 2^53, as L·2^20 is (privacy.py). Engines divide integers differently.
     return (dividend.cast("float64") / divisor.cast("float64")).floor().cast("int64")
 
 
 def _paired(rows: ir.Table) -> ir.Table:
-    """The rows with `low` and `high`, the places of their two items, so that a pair has one name."""
+    """The rows with `low` and `high`, the positions of their two items on the list, so that a pair has one name."""
     import ibis
 
-    # A view ends the chain of joins: a further join would else be merged into it and its keys be mixed up.
+    # A view ends the chain of joins: otherwise Ibis would merge a further join into it and mix up the keys.
     return rows.mutate(low=ibis.least(rows.a, rows.b), high=ibis.greatest(rows.a, rows.b)).view()

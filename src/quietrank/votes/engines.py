@@ -1,8 +1,8 @@
-"""An Ibis table in; what its engine compares names by, and a way to read it only once, out.
+"""An Ibis table in; how its engine compares names, and a way to read it only once, out.
 
-Engines differ in what they take for the same name: DuckDB, SQLite and Spark compare bytes unless told otherwise,
-PostgreSQL follows the column's collation, MySQL and SQL Server ignore case. Two people taken for one would share a
-weight, so names are compared as bytes on every engine listed here, and any other engine is refused by its name.
+Engines differ in which names they treat as equal: DuckDB, SQLite and Spark compare bytes unless told otherwise,
+PostgreSQL follows the column's collation, MySQL and SQL Server ignore case. Two people treated as one would share a
+weight, so names are compared as bytes on every engine listed here, and any other engine is refused.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ EXACT_DECIMALS = ("duckdb", "postgres", "pyspark")
 
 
 def require_supported(table: ir.Table) -> str:
-    """The engine's name; refused unless it is known how to compare bytes there."""
+    """The engine's name; an engine is refused unless it is known how to compare bytes in it."""
     import ibis.common.exceptions as ibis_errors
 
     try:
         engine = str(table.get_backend().name)
     except ibis_errors.IbisError:
         raise VotesError(
-            "this Ibis table belongs to no connection; take it from one, as connection.table(...)"
+            "this Ibis table belongs to no connection; take it from one, for example connection.table(...)"
         ) from None
     if engine not in _BYTES:
         raise VotesError(
-            f"votes in the engine {engine} cannot be counted, because it is not known how names are compared there; "
-            f"export them to a Parquet or CSV file (supported are {', '.join(_BYTES)})"
+            f"votes in the engine {engine} cannot be counted, because it is not known how it compares names; export "
+            f"them to a Parquet or CSV file (supported engines: {', '.join(_BYTES)})"
         )
     return engine
 
 
 def as_bytes(text: ir.Value, engine: str) -> ir.Value:
-    """The text as bytes, which no collation touches."""
+    """The text as bytes, which no collation affects."""
     return _BYTES[engine](text)
 
 
@@ -94,14 +94,14 @@ def errors_of(engine: str) -> tuple[type[Exception], ...]:
 
 @contextmanager
 def read_once(rows: ir.Table) -> Iterator[ir.Table]:
-    """The rows in a temporary table of the engine's own, which is dropped afterwards: whatever the rows come from,
-    they are read exactly once."""
+    """The rows in a temporary table inside the engine, which is dropped afterwards: wherever the rows come from, they
+    are read exactly once."""
     backend, name = rows.get_backend(), f"quietrank_{uuid.uuid4().hex}"
     make, drop = (_checkpoint, _drop_view) if backend.name == "pyspark" else (_make_table, _drop_table)
     try:
         yield make(backend, name, rows)
     finally:
-        with suppress(*errors_of(backend.name)):  # an interrupted connection; the table goes with it
+        with suppress(*errors_of(backend.name)):  # an interrupted connection; the table disappears with it
             drop(backend, name)
 
 
@@ -114,8 +114,8 @@ def _drop_table(backend: Any, name: str) -> None:
 
 
 def _checkpoint(backend: Any, name: str, rows: ir.Table) -> ir.Table:
-    """Spark has no temporary tables. A local checkpoint forgets where it came from: lost, it fails, and is not
-    computed a second time."""
+    """Spark has no temporary tables. A local checkpoint forgets where it came from: if it is lost, the query fails
+    instead of being computed a second time."""
     backend.create_view(name, rows)  # always temporary there
     backend._session.table(name).localCheckpoint(eager=True).createOrReplaceTempView(name)
     return backend.table(name)

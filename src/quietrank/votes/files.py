@@ -1,6 +1,6 @@
 """A file of votes in, an Ibis table out; the rows stay in the engine (DuckDB).
 
-Formats are told by the file's name: CSV and TSV, Parquet, JSON Lines; text formats may be gzipped. Automatic
+The file's name decides the format: CSV and TSV, Parquet, JSON Lines; text formats may be gzipped. Automatic
 detection of CSV dialects guesses wrong on ragged or quoted files, so the header is read here and DuckDB is told
 the rest.
 """
@@ -38,7 +38,7 @@ PLAIN = "hive_partitioning=false"
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a file is at one moment: a file that was changed or replaced since has another."""
+    """The identity of a file at one moment: a file that was changed or replaced since has another stamp."""
 
     device: int
     inode: int
@@ -48,13 +48,13 @@ class Stamp:
 
     @classmethod
     def of(cls, path: Path) -> Stamp:
-        found = path.stat()
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        status = path.stat()
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A table of raw votes, and where they have an order, the same with a row number for error messages."""
+    """A table of raw votes and, where they have an order, the same with a row number for error messages."""
 
     table: ir.Table
     numbered: ir.Table | None
@@ -63,17 +63,17 @@ class Source:
     file: TextFile | None = None
     path: Path | None = None
     stamp: Stamp | None = None
-    """what the file was when it was opened"""
+    """the file's stamp when it was opened"""
     inexact: Mapping[str, str] = field(default_factory=dict)
-    """columns whose cells the engine does not keep as they are written, each with an example"""
+    """columns whose cells the engine would not preserve as they are written, each with an example"""
 
     @property
     def ours(self) -> bool:
-        """Whether the engine is our own, which compares text byte by byte and which nobody else changes."""
+        """Whether the engine is quietrank's own, which compares text byte by byte and which nobody else changes."""
         return self.numbered is not None
 
     def require_unchanged(self) -> None:
-        """Refuse what was read of a file that is no longer what it was when it was opened."""
+        """Refuse what was read if the file has changed since it was opened."""
         if self.path is None:
             return
         try:
@@ -105,7 +105,7 @@ class TextFile:
 
 
 def open_file(path: str | os.PathLike[str], delimiter: str | None = None) -> Source:
-    """Open a file of votes by its ending."""
+    """Open a file of votes, in the format that its name says."""
     path = file_path(path, "source")
     if not is_file(path):
         raise VotesError(
@@ -125,10 +125,10 @@ def open_file(path: str | os.PathLike[str], delimiter: str | None = None) -> Sou
 
 
 def open_arrow(data: Any, name: str) -> Source:
-    """Open a copy of a pyarrow table: what its owner does to the memory behind it later must not change the votes."""
+    """Open a copy of a pyarrow table: later changes to its memory by its owner must not change the votes."""
     import pyarrow as pa
 
-    # A column of nothing but gaps has a type of its own, which the engine does not know how to compare.
+    # A column with nothing but missing values has a type of its own, which the engine does not know how to compare.
     texts = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in data.schema]
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, pa.schema(texts)) as writer:
@@ -155,8 +155,8 @@ def _kind(path: Path) -> str:
 def _connect() -> Any:
     import ibis
 
-    # What does not fit into memory goes to files that only this user can read, in a folder that goes with the
-    # connection or, at the latest, with the process. DuckDB's own choice is a folder where the user happens to be.
+    # What does not fit into memory goes to files that only this user can read, in a folder that is deleted with the
+    # connection or, at the latest, with the process. By default DuckDB would use the current folder.
     folder = tempfile.mkdtemp(prefix="quietrank-")
     connection = ibis.duckdb.connect(temp_directory=folder)
     weakref.finalize(connection.con, shutil.rmtree, folder, ignore_errors=True)
@@ -219,9 +219,9 @@ def _open_json_lines(path: Path) -> Source:
 
 
 def _inexact_numbers(connection: Any, path: Path, record: dict[str, Any]) -> dict[str, str]:
-    """The keys with a number that the engine would write in another way, such as 0.10, each with an example.
+    """The keys with a number that the engine would write differently, such as 0.10, each with an example.
 
-    Whole numbers are kept digit by digit, and so is text; 0.1 and 0.10 become the same.
+    Whole numbers and text are preserved exactly; 0.1 and 0.10 become the same.
     """
     import duckdb
 
@@ -229,10 +229,10 @@ def _inexact_numbers(connection: Any, path: Path, record: dict[str, Any]) -> dic
     rows = f"read_json({_literal(path)}, format='newline_delimited', columns={columns}, {PLAIN})"
     first = ", ".join(f"min({name}) FILTER ({_INEXACT.format(name=name)})" for name in map(_identifier, record))
     try:
-        (found,) = connection.con.execute(f"SELECT {first} FROM {rows}").fetchall()
+        (examples,) = connection.con.execute(f"SELECT {first} FROM {rows}").fetchall()
     except duckdb.Error as error:
         raise _cannot_read(path, error) from None
-    return {name: str(example) for name, example in zip(record, found, strict=True) if example is not None}
+    return {name: str(example) for name, example in zip(record, examples, strict=True) if example is not None}
 
 
 _INEXACT = (
@@ -255,18 +255,19 @@ def _require_same_keys(connection: Any, path: Path, record: dict[str, Any]) -> N
     other = f"list_sort(json_keys(json)) IS DISTINCT FROM list_sort([{keys}])"
     query = f"SELECT line, json FROM (SELECT json, row_number() OVER () AS line FROM {lines}) WHERE {other} LIMIT 1"
     try:
-        found = connection.con.execute(query).fetchall()
+        odd = connection.con.execute(query).fetchall()
     except duckdb.Error as error:
         raise _cannot_read(path, error) from None
-    if found:
+    if odd:
+        line, text = odd[0]
         raise VotesError(
-            f"{path}: every line must have the keys of the first ({', '.join(record)}), but row {found[0][0]} is "
-            f"{found[0][1][:80]}; write every key in every line, with null where there is nothing"
+            f"{path}: every line must have the keys of the first ({', '.join(record)}), but row {line} is "
+            f"{text[:80]}; write every key in every line, with null where there is nothing"
         )
 
 
 def _head(path: Path) -> str:
-    """The beginning of a text file, decoded; the place where encodings are checked first."""
+    """The beginning of a text file, decoded; encodings are checked here first."""
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rb") as stream:
@@ -294,7 +295,7 @@ def _decode(head: bytes, path: Path) -> str:
     try:
         return head.decode("utf-8")
     except UnicodeDecodeError as error:
-        # A multi-byte character cut in two by the end of the buffer is no error.
+        # A multi-byte character cut in two by the end of the buffer is not an error.
         if error.start >= HEADER_BYTES - 4:
             return head[: error.start].decode("utf-8")
         line = head[: error.start].count(b"\n") + 1
@@ -310,7 +311,7 @@ def not_utf8(path: str | Path, where: str) -> VotesError:
 
 
 def _guess_delimiter(head: str) -> str:
-    """What parts the first line into the most columns."""
+    """The character that splits the first line into the most columns."""
     line = head.replace("\r", "\n").split("\n", 1)[0]
     return max(DELIMITERS, key=line.count)
 
@@ -324,14 +325,14 @@ def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
     blank = [str(place) for place, name in enumerate(columns, 1) if not name.strip()]
     if blank:
         raise VotesError(f"{path}: column {', '.join(blank)} has no name in the header; name every column")
-    # DuckDB's column names do not tell upper from lower case.
+    # DuckDB's column names do not distinguish upper and lower case.
     repeated = [name for name, count in Counter(name.lower() for name in columns).items() if count > 1]
     if repeated:
-        raise VotesError(f"{path}: the column name {repeated[0]!r} stands twice in the header; rename one of them")
+        raise VotesError(f"{path}: the column name {repeated[0]!r} appears twice in the header; rename one of them")
 
 
 def _literal(path: Path) -> str:
-    """The path for DuckDB, which would take *, ? and [ in a name for a pattern of many files."""
+    """The path for DuckDB, which would read *, ? and [ in a name as a pattern for many files."""
     return _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(path)))
 
 
@@ -349,7 +350,7 @@ def _quoted(text: str) -> str:
 
 
 def ragged_rows(file: TextFile, most: int = 3) -> list[str]:
-    """What DuckDB says of the first rows of a CSV file that it cannot read, if it can say."""
+    """What DuckDB says about the first rows of a CSV file that it cannot read, if it says anything."""
     import duckdb
 
     connection = _connect().con
@@ -359,7 +360,7 @@ def ragged_rows(file: TextFile, most: int = 3) -> list[str]:
     )
     try:
         connection.execute(f"SELECT count(*) FROM (SELECT * FROM {scan})").fetchall()
-        found = connection.execute(first, [most]).fetchall()
+        rejected = connection.execute(first, [most]).fetchall()
     except duckdb.Error:
         return []
-    return [f"line {line} ({str(kind).lower().replace('_', ' ')}): {text!r}" for line, kind, text in found]
+    return [f"line {line} ({str(kind).lower().replace('_', ' ')}): {text!r}" for line, kind, text in rejected]

@@ -1,4 +1,4 @@
-"""Rows with names in, the same rows with places on the public lists out: joins that the engine does.
+"""Rows with names in, the same rows with places on the public lists out: joins that run in the engine.
 
 Ibis merges a chain of joins into one, and can then compare a column with itself. So joins are made by the names of
 their keys, and a view ends each chain.
@@ -26,14 +26,14 @@ def names_table(names: Sequence[str], *, as_bytes: bool = False) -> ir.Table:
 
 
 def with_place(table: ir.Table, column: str, names: ir.Table, place: str) -> ir.Table:
-    """The table with `place`: where what stands in the column is on the list; NULL where it is not."""
+    """The table with `place`: the position of the column's name on the list; NULL where it is not on it."""
     listed = names.view().select(**{f"{place}_name": "name", place: "place"})
     joined = table.left_join(listed, [(column, f"{place}_name")])
     return joined.select(*table.columns, place).view()
 
 
 def with_askable(table: ir.Table, items: Items) -> ir.Table:
-    """The table, whose place_a and place_b are places on the list of items, with `askable`: may the pair be asked?"""
+    """The table, whose place_a and place_b are places on the list of items, with `askable`: whether to ask the pair."""
     import ibis
     import pyarrow as pa
 
@@ -49,14 +49,14 @@ def with_askable(table: ir.Table, items: Items) -> ir.Table:
 
 
 def with_one_group(rows: ir.Table) -> ir.Table:
-    """The rows with `one_group`: whether all rows of their person are in one group; NULL for nobody."""
+    """The rows with `one_group`: whether all rows of their person are in one group; NULL where no person is named."""
     people = rows.group_by("person").agg(one_group=rows.group.min() == rows.group.max())
     known = people.select(who=people.person, one_group=people.one_group)
     return rows.left_join(known, [("person", "who")]).select(*rows.columns, "one_group").view()
 
 
 def by_either_side(rows: ir.Table, keys: str, /, **sums: str) -> ir.Table:
-    """The rows of our own engine grouped by a and, once more, by b, in one reading; Ibis has no words for that.
+    """The rows in quietrank's own engine, grouped by a and also by b in one reading; Ibis cannot express that.
 
     `item` is the side's name, and `sums` are SQL for the other columns, whole numbers, where GROUPING(a) is 0 on the
     side of a. `keys` are further columns to group by, each followed by a comma.

@@ -1,9 +1,9 @@
-"""Votes in, one reading of them out, from which alone they are checked, bounded and counted.
+"""Votes in, one reading of them out; they are checked, bounded and counted from that reading alone.
 
 A query that mentions its source twice may see two sets of rows: a file that grows meanwhile, a view that samples. A
-person's weight would then come from other rows than those it is applied to, and nobody's contribution is bounded. So
-the columns that are needed are read once into a temporary table of the engine's own. On the way items and groups
-become their places on the public lists, and every row is judged on its own merits.
+person's weight would then come from other rows than those it is applied to, and would bound nothing. So the columns
+that are needed are read once into a temporary table inside the engine. On the way items and groups become their
+places on the public lists, and every row is judged by itself.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ FLAWS = {
     "missing group": "the group's cell is empty",
     "undeclared group": "a group is not on the declared list",
     "unknown outcome": (
-        "the outcome cannot be read (known are a, b and tie, their common names, the names of the columns and of the "
-        "items, unless an item is called like one of these and the two readings differ)"
+        "the outcome cannot be read (allowed are a, b and tie, their common names, the names of the columns and of the "
+        "items, unless an item has one of these names and the two readings differ)"
     ),
     "person in several groups": "a person's votes are in more than one group",
 }
@@ -41,7 +41,7 @@ NUMBER = {flaw: number for number, flaw in enumerate(FLAWS, 1)}
 
 @contextmanager
 def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
-    """One row per vote: a, b and group (places on their lists, NULL if not there), y, person (NULL if not named) and
+    """One row per vote: a, b and group (places on their lists, NULL if not listed), y, person (NULL if not named) and
     flaw (0 if there is none). Temporary and confidential; `named`: every vote must name its person."""
     rows = judged(votes, named=named)
     columns = [name for name in ("y", "person") if name in rows.columns]
@@ -56,7 +56,7 @@ def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
 def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     """The rows with place_a, place_b and place_group, and `flaw`: the first thing that is wrong with each, or 0.
 
-    The votes are mentioned once, and all else is a public list: whatever the engine does, this is one reading.
+    The votes are mentioned once, and everything else is a public list: whatever the engine does, this is one reading.
     """
     import ibis
 
@@ -72,7 +72,7 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
         flaws.append(("missing person", rows.person.isnull()))
     if votes.groups is not None:
         flaws += [("missing group", rows.group.isnull()), ("undeclared group", rows.place_group.isnull())]
-    # Last, so that it stands only for rows that are otherwise sound: under `outcome` those are kept as ties.
+    # Last, so that it marks only rows that are otherwise valid: under `outcome` those are counted as ties.
     if "y" in rows.columns:
         flaws.append(("unknown outcome", rows.y.isnull()))
     numbers = [(condition, NUMBER[flaw]) for flaw, condition in flaws]

@@ -1,4 +1,4 @@
-"""The types that hold exact, confidential sums: `Tally` by item, `PairTally` by pair, and `Tallies`, one per group."""
+"""Exact, confidential sums in, types that guard them out: `Tally` by item, `PairTally` by pair, `Tallies` by group."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Tally(Confidential):
     rows: int
     """how many rows there were before any was dropped"""
     bounded: Bounded | None = None
-    """how each unit's votes were bounded; None for counts that no release may be made of"""
+    """how each unit's votes were bounded; None for counts that must not be released"""
 
     @property
     def by_item(self) -> Tally:
@@ -60,7 +60,7 @@ class Tally(Confidential):
 
     @property
     def total(self) -> int:
-        """T, the total weight of all votes, in steps: every vote gives away exactly one win."""
+        """T, the total weight of all votes, in steps: every vote gives exactly one win."""
         return int(self.wins.sum())
 
 
@@ -90,7 +90,7 @@ class PairTally(Confidential):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tallies(Confidential):
-    """One tally for each group, in the order in which the groups were declared; one in all where there are none.
+    """One tally for each group, in the order in which the groups were declared; a single one where there are none.
 
     The number of rows of a group is confidential whatever the promise: no estimate may be computed from it.
     """

@@ -33,7 +33,7 @@ SUMS = ("wins", "losses", "rows")
 def count_votes(votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Tallies:
     """Check every row, bound what each unit contributes, and count by item or by pair, and by group; empty groups too.
 
-    `may_be_empty` says that whether there are votes at all is no public fact, so that their absence is no error.
+    `may_be_empty` says that it is not public whether there are any votes, so that their absence must not be an error.
     """
     if bounded.counts_people:
         votes.require_person()
@@ -91,14 +91,14 @@ def _count_snapshot(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Counte
         usable, rows = check.usable(votes, bounded, table)
         weighed = weigh(usable, bounded)
         query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
-        found = collect(votes.source, query)
-    return _Counted({name: _integers(found[name]) for name in found.column_names}, rows)
+        sums = collect(votes.source, query)
+    return _Counted({name: _integers(sums[name]) for name in sums.column_names}, rows)
 
 
 def _item_sums(rows: ir.Table) -> ir.Table:
     """Per item, and per group where there are any: the sums, in half votes.
 
-    Each side is grouped on its own before the two are united, which is twice as fast as the other way round.
+    Each side is grouped on its own before the two are united, which is twice as fast as the opposite order.
     """
     won, lost = _won_and_lost(rows)
     group = _group(rows)
@@ -109,7 +109,7 @@ def _item_sums(rows: ir.Table) -> ir.Table:
 
 
 def _pair_sums(rows: ir.Table) -> ir.Table:
-    """Per pair, and group: the sums, wins being those of a."""
+    """Per pair, and group: the sums, where wins are those of a."""
     won, lost = _won_and_lost(rows)
     return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, rows=rows.count())
 
@@ -125,15 +125,15 @@ def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
     return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
 
 
-# ---- votes that stand alone ---------------------------------------------------------------------------------------
+# ---- votes that count by themselves -------------------------------------------------------------------------------
 
 
 def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
     """Whether each row counts by itself, so that no snapshot is needed.
 
     No weight is computed from other rows, nothing is skipped, and the query below reads each row once and adds it to
-    both of its items: whichever rows it saw, one vote of them moved the sums as far as one vote may. A file that
-    changes meanwhile is refused. Tables of other engines are read into a snapshot even so.
+    both of its items: whichever rows it saw, no vote moved the sums further than one vote may. A file that changes
+    meanwhile is refused. Tables of other engines are read into a snapshot in any case.
     """
     return not (bounded.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
 
@@ -149,12 +149,12 @@ def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
     if votes.groups is not None:
         known = with_place(known, "group", names_table(votes.groups), "place_group")
         known = known.drop("group").rename(group="place_group")
-    found = collect(votes.source, known)
+    table = collect(votes.source, known)
     votes.source.require_unchanged()
-    keys = [name for name in found.column_names if name not in (*SUMS, "flawed")]
-    if any(found[name].null_count for name in keys) or _integers(found["flawed"]).any():
+    keys = [name for name in table.column_names if name not in (*SUMS, "flawed")]
+    if any(table[name].null_count for name in keys) or _integers(table["flawed"]).any():
         return None  # the snapshot's checks say what is wrong
-    sums = {name: _integers(found[name]) for name in (*keys, *SUMS)}
+    sums = {name: _integers(table[name]) for name in (*keys, *SUMS)}
     return _Counted(sums, int(sums["rows"].sum()) // (1 if by_pair else 2))
 
 

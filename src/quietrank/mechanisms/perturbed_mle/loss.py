@@ -20,12 +20,12 @@ SAFETY = 1 + 2.0**-40
 """Computed losses are raised by this factor, far above their rounding error of some 20 ulp: towards privacy."""
 
 NEAREST = 1 + 2.0**-10
-"""How near γ may come to the limit below which no λ works; there the noise is already a thousand times too much."""
+"""How close γ may come to the limit below which no λ works; there the noise is already a thousand times too large."""
 
 SMALLEST_GAMMA = 1e-6
 LARGEST_GAMMA = 1e30
-"""The ridges that are accepted, far beyond all that are of use: with γ = 1e-6 an item without votes has a score of some
-λ·10⁶. Within these limits the minimiser is found for all votes, with digits that a computer has to spare."""
+"""The ridges that are accepted, far beyond all useful ones: with γ = 1e-6 an item without votes has a score of about
+λ·10⁶. Within these limits the minimiser is found for all votes, with a number of digits that a computer can handle."""
 
 
 class Calibration(StrEnum):
@@ -134,8 +134,8 @@ def default_gamma(
     `per_item` must be public: declared by the user, or the number of votes where all neighbours share it.
     """
     if not (math.isfinite(per_item) and per_item > 0):
-        given = either(f"per_item={per_item}", f"--comparisons-per-item {per_item}")
-        raise PrivacyError(f"the expected comparisons per item must be a finite number > 0, got {given}")
+        argument = either(f"per_item={per_item}", f"--comparisons-per-item {per_item}")
+        raise PrivacyError(f"the expected comparisons per item must be a finite number > 0, got {argument}")
     ridge = GAMMA_FACTOR[calibration] * math.sqrt(per_item * math.log(n_items))
     if calibration is Calibration.TIGHT:
         ridge += _ridge_for_noise(privacy, epsilon, link, per_item)
@@ -155,7 +155,7 @@ def _ridge_for_noise(privacy: Privacy, epsilon: float, link: Link, per_item: flo
 
 
 def require_protectable(privacy: Privacy) -> None:
-    """Refuse the promises this mechanism is not for."""
+    """Refuse the promises that this mechanism cannot keep."""
     if privacy.neighbours is Neighbours.OUTCOME:
         raise PrivacyError(
             f"the perturbed MLE is for designs that are not public, got {option('neighbours', 'outcome')}: with a "

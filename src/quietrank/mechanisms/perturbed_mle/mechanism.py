@@ -1,7 +1,7 @@
 """The published perturbed MLE, sealed: noise inside the likelihood, and a little more on its minimiser.
 
 Minimise NLL(θ) + (γ/2)‖θ‖² + w·θ with Laplace noise w, round the minimiser to a lattice, and add a little more
-noise that covers what a computer cannot do: real-valued noise and an exact minimiser. The argument is in
+noise, because a computer has neither real-valued noise nor an exact minimiser. The argument is in
 docs/proofs/perturbed-mle.md. Everything is planned from public values. After the debit nothing can fail because of the
 votes.
 """
@@ -85,8 +85,8 @@ class PairWins(Protocol):
 
 @dataclass(frozen=True)
 class PerturbedMLE(Mechanism):
-    """The mechanism with its options: γ, or the comparisons per item that were expected before the votes came in, for
-    a default; the calibration of the noise, and the link of the model."""
+    """The mechanism with its options: γ, or the comparisons per item that were expected before the votes came in, from
+    which a default follows; the calibration of the noise; and the link of the model."""
 
     gamma: float | None = None
     comparisons_per_item: float | None = None
@@ -101,7 +101,7 @@ class PerturbedMLE(Mechanism):
     def with_options(
         self, gamma: float | None, comparisons_per_item: float | None, calibration: object, link: str | Link
     ) -> PerturbedMLE:
-        """The same with these options, in the words of the edge."""
+        """The same with these options, given as the user gives them."""
         chosen = parse(Calibration, "calibration", calibration)
         return replace(
             self, gamma=gamma, comparisons_per_item=comparisons_per_item, calibration=chosen, link=usable(link)
@@ -112,9 +112,10 @@ class PerturbedMLE(Mechanism):
 
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         self.require(promise, statistic)
-        kept, _ = self.keeps(promise, statistic)
-        n, per_item = len(kept.items), None if votes is None else 2 * votes / len(kept.items)
-        plan = make_plan(n, kept.privacy, self._gamma(kept, per_item), self.calibration, self.link, _seals(kept))
+        promise, _ = self.keeps(promise, statistic)
+        n, per_item = len(promise.items), None if votes is None else 2 * votes / len(promise.items)
+        gamma = self._gamma(promise, per_item)
+        plan = make_plan(n, promise.privacy, gamma, self.calibration, self.link, _seals(promise))
         law = ScoresLaw(plan, n, per_item)
         figures: dict[str, Figure] = {
             "calibration": plan.calibration.value,
@@ -125,8 +126,8 @@ class PerturbedMLE(Mechanism):
             "seal_scale": plan.seal_scale * float(plan.step),
         }
         inside = ObjectiveNoise(n, plan.lambda_ / plan.grid, plan.minimised, LaplaceNoise(plan.seal_scale))
-        cost = Cost.pure(kept.privacy.epsilon)
-        return Calibrated(self, kept, statistic, inside, plan.step, law, cost, tuple(figures.items()))
+        cost = Cost.pure(promise.privacy.epsilon)
+        return Calibrated(self, promise, statistic, inside, plan.step, law, cost, tuple(figures.items()))
 
     def _gamma(self, promise: Promise, per_item: float | None) -> float:
         """γ as given, or from the comparisons per item as declared, or from the number of votes where it is public."""
@@ -144,7 +145,7 @@ class PerturbedMLE(Mechanism):
         return default_gamma(privacy, epsilon, self.calibration, self.link, len(promise.items), declared)
 
     def loss(self, calibrated: Calibrated) -> Cost:
-        """Of the noise inside by the loss of the calibration, of each seal by OpenDP's own privacy map."""
+        """The loss of the noise inside, from the calibration, plus that of each seal, from OpenDP's own privacy map."""
         noise, law = calibrated.noise, calibrated.law
         if not (isinstance(noise, ObjectiveNoise) and isinstance(law, ScoresLaw)):
             raise AssertionError(f"{type(noise).__name__} is not the noise of the perturbed MLE")
@@ -211,7 +212,7 @@ def objective_of(pairs: PairWins, plan: Plan, draw: Sequence[int]) -> Objective:
 
 @dataclass(frozen=True)
 class ScoresLaw(Law):
-    """The noise on scores, as far as public values tell."""
+    """The noise on scores, as far as it follows from public values."""
 
     plan: Plan
     items: int
@@ -253,9 +254,9 @@ def make_plan(
 ) -> Plan:
     """All constants for `n` items, checked against the budget; needs no votes."""
     require_protectable(privacy)
-    used, chosen = usable(link), parse(Calibration, "calibration", calibration)
+    model, chosen = usable(link), parse(Calibration, "calibration", calibration)
     epsilon_main, epsilon_seal = split_budget(privacy.epsilon, releases_per_unit)
-    lambda_ = noise_scale(privacy, epsilon_main, gamma, chosen, used)
+    lambda_ = noise_scale(privacy, epsilon_main, gamma, chosen, model)
     # 2β + nq is to be `width`, so that the sealing noise has scale width/ε' at most: 3/4 for 2β, 1/8 for nq.
     width = epsilon_seal * SEAL_SPREAD * min(1.0, lambda_) / gamma
     step = _power_of_two_below(width / (8 * n))
@@ -265,7 +266,7 @@ def make_plan(
     sensitivity = seal_sensitivity(n, beta, Fraction(step))
     scale = laplace_scale(sensitivity, epsilon_seal)
     plan = Plan(
-        chosen, used, gamma, lambda_, epsilon_main, epsilon_seal, tolerance, grid, Fraction(step), beta, sensitivity,
+        chosen, model, gamma, lambda_, epsilon_main, epsilon_seal, tolerance, grid, Fraction(step), beta, sensitivity,
         scale,
     )  # fmt: skip
     _check(plan, privacy, releases_per_unit)
@@ -273,11 +274,11 @@ def make_plan(
 
 
 def usable(link: str | Link) -> Link:
-    """A link this mechanism can work with: its constants not refuted, its gradient known to any precision."""
-    found = get_link(link)
-    if not is_built_in(found):
-        check_decimals(found)
-    return found
+    """A link that this mechanism can use: its constants are not refuted, and its gradient is known to any precision."""
+    checked = get_link(link)
+    if not is_built_in(checked):
+        check_decimals(checked)
+    return checked
 
 
 def split_budget(epsilon: float, releases_per_unit: int) -> tuple[float, float]:
@@ -312,11 +313,11 @@ def seal_sensitivity(n: int, beta: float, step: Fraction) -> int:
 def score_noise(plan: Plan, n: int, per_item: float | None) -> float:
     """The standard deviation of the noise on a centred score.
 
-    w has the variance 2λ² and moves the minimiser by −(H + γI)⁻¹w, H the curvature of the votes. Where nothing about
-    them is public it may be 0, and √2·λ/γ is an upper limit. With d = `per_item` comparisons of every item, evenly
-    over the others, H = d·h·n/(n − 1) on all that sums to zero, h = −(log F)'' at the differences between scores, for
-    which those of the noise itself are taken, √2 standard deviations: the largest solution, found from above. The
-    sealing noise comes on top.
+    w has variance 2λ² and moves the minimiser by −(H + γI)⁻¹w, where H is the curvature of the votes. Where nothing
+    about them is public, H may be 0, and √2·λ/γ is an upper limit. With d = `per_item` comparisons of every item,
+    evenly spread, H = d·h·n/(n − 1) on vectors that sum to zero, h = −(log F)'' at the differences between scores.
+    Those of the noise itself are used, √2 standard deviations: the largest solution, approached from above. The
+    sealing noise is added to it.
     """
     size = math.sqrt(2 * (1 - 1 / n)) * plan.lambda_
     sd = size / plan.gamma
@@ -337,19 +338,19 @@ def _power_of_two_below(value: float) -> float:
 
 def _check(plan: Plan, privacy: Privacy, releases_per_unit: int) -> None:
     """Recompute what each part costs, by the loss of the calibration and by OpenDP's own privacy map."""
-    given = option("epsilon", privacy.epsilon)
+    epsilon = option("epsilon", privacy.epsilon)
     main = privacy_loss(plan.lambda_, plan.gamma, privacy, plan.link)
     seal = laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     if not (main <= plan.epsilon_main and seal <= plan.epsilon_seal):
-        raise PrivacyError(f"{given} would not be kept; nothing was released")
+        raise PrivacyError(f"{epsilon} would not be kept; nothing was released")
     if Fraction(plan.epsilon_main) + releases_per_unit * Fraction(plan.epsilon_seal) > Fraction(
         as_written(privacy.epsilon)
     ):
-        raise PrivacyError(f"the parts of {given} exceed it; nothing was released")
+        raise PrivacyError(f"the parts of {epsilon} exceed it; nothing was released")
     if not plan.lambda_ / plan.grid <= LARGEST_SCALE:
-        raise PrivacyError(f"{given} is too small for noise of any use; choose a larger {option('epsilon')}")
+        raise PrivacyError(f"{epsilon} is too small for noise of any use; choose a larger {option('epsilon')}")
     if not plan.lambda_ / plan.grid > 0:
-        raise PrivacyError(f"{given} is too large for noise of any use; choose a smaller {option('epsilon')}")
+        raise PrivacyError(f"{epsilon} is too large for noise of any use; choose a smaller {option('epsilon')}")
 
 
 def to_lattice(theta: Iterable[float | Decimal], step: Fraction) -> Integers:
@@ -358,7 +359,7 @@ def to_lattice(theta: Iterable[float | Decimal], step: Fraction) -> Integers:
 
 
 def _nearest_step(x: Decimal, step: Fraction) -> int:
-    """A decimal as small as 10^-(10^12) is no fraction that fits into a memory, and rounds to 0 all the same."""
+    """A decimal as small as 10^-(10^12) does not fit into memory as a fraction, and rounds to 0 anyway."""
     if x.adjusted() < -FAR:
         return 0
     if x.adjusted() > FAR:
