@@ -28,7 +28,7 @@ def _marked(part: object) -> str:
 
 
 def _table(table: Table) -> str:
-    sides = [column.justify for column in table.columns]
+    sides: list[str] = [column.justify for column in table.columns]
     heading = _row("th", sides, [_plain(column.header) for column in table.columns])
     rows = [_row("td", sides, cells) for cells in _cells(table)]
     caption = f"\n<p><small>{escape(_plain(table.caption))}</small></p>" if table.caption else ""
