@@ -280,7 +280,8 @@ def audit(
     progress    called with the number of jobs that are done, and of all
 
     >>> import quietrank as qr
-    >>> audit = qr.audit(mechanism="laplace", unit="comparison", quick=True, workers=1, risk=1e-6)
+    >>> one_kind = {"mechanism": "laplace", "unit": "comparison", "neighbours": "outcome"}
+    >>> audit = qr.audit(**one_kind, quick=True, workers=1, risk=1e-6)
     >>> audit.passed
     True
     """
