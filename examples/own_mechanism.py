@@ -115,5 +115,5 @@ if __name__ == "__main__":
         ledger = qr.Ledger.create(Path(folder) / "budget.db", 2, data="an example", unit="person")
         qr.noisy_tally(votes, privacy, mechanism=CUBE, ledger=ledger).to_json(Path(folder) / "tally.json")
         print(qr.rerank(qr.NoisyTally.from_json(Path(folder) / "tally.json"), method="bradley-terry"))
-    print(qr.plan(6, 300, one_per_pair=True, design="uniform", epsilon=1, mechanism="cube"))
-    print(qr.audit(mechanism="cube", quick=True))
+    print(qr.plan(6, 300, one_per_pair=True, design="uniform", epsilon=1, mechanism=CUBE))
+    print(qr.audit(mechanism=CUBE, quick=True))

@@ -18,7 +18,7 @@ from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.graph import Graph
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Privacy
+from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.statistic import Statistic
 from quietrank.votes.read import Votes, read_votes
@@ -29,16 +29,18 @@ ITEMS = ("A1", "b c", "ç", "Ω")
 COLUMNS = ("person", "item_a", "item_b", "outcome")
 Vote = tuple[str, str, str, str]
 
+Pairing = tuple[NeighboursWord, DesignWord]
+PAIRINGS: tuple[Pairing, ...] = (
+    ("replace", "private"),
+    ("replace", "uniform"),
+    ("add-remove", "private"),
+    ("add-remove", "uniform"),
+    ("outcome", "public"),
+)
 PRIVACIES = [
-    Privacy(1.0, unit, neighbours=neighbours, design=design, max_per_person=3 if unit == "person" else None)
-    for unit in ("comparison", "person")
-    for neighbours, design in (
-        ("replace", "private"),
-        ("replace", "uniform"),
-        ("add-remove", "private"),
-        ("add-remove", "uniform"),
-        ("outcome", "public"),
-    )
+    Privacy(1.0, unit, neighbours=neighbours, design=design, max_per_person=3 if unit is Unit.PERSON else None)
+    for unit in Unit
+    for neighbours, design in PAIRINGS
 ]
 
 

@@ -35,14 +35,14 @@ from quietrank.promise.accounting import Charge, delta_of
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.promise.promise import Bounded, Clip
-from quietrank.statistics.method import Method
+from quietrank.statistics.method import Method, MethodWord
 from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.snapshot import FLAWS
 from quietrank.votes.tallies import Tally
-from tests.helpers import COLUMNS, ITEMS, PRIVACIES, privacy_id, write_csv
+from tests.helpers import COLUMNS, ITEMS, PAIRINGS, PRIVACIES, privacy_id, write_csv
 from tests.steps import (
     COUNTS,
     add_noise_to_groups,
@@ -262,14 +262,12 @@ SEARCHED = [
     *((privacy, mechanism) for privacy in PRIVACIES for mechanism in ("laplace",)),
     *(
         (Privacy(1, "person", delta=1e-6, max_per_person=3, clip=1.0, neighbours=neighbours, design=design), "gaussian")
-        for neighbours, design in (
-            ("replace", "private"), ("replace", "uniform"), ("add-remove", "private"), ("outcome", "public")
-        )
+        for neighbours, design in (*PAIRINGS[:3], PAIRINGS[-1])
     ),
     (Privacy(1, "comparison", delta=1e-6), "gaussian"),
     *(
         (Privacy(1, "person", one_per_pair=True, neighbours=neighbours, design=design), mechanism)
-        for neighbours, design in (("replace", "private"), ("replace", "uniform"), ("add-remove", "private"))
+        for neighbours, design in PAIRINGS[:3]
         for mechanism in ("laplace", "zonotope")
     ),
     (Privacy(1, "person", one_per_pair=True, max_per_person=2, design="uniform"), "laplace"),
@@ -480,7 +478,7 @@ def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("method", [method.value for method in Method])
 @pytest.mark.parametrize("privacy", [p for p in PRIVACIES if p.design is not Design.PUBLIC], ids=privacy_id)
 def test_a_grouped_release_is_a_function_of_the_noisy_values(
-    no_votes_in_the_values: None, privacy: Privacy, method: str
+    no_votes_in_the_values: None, privacy: Privacy, method: MethodWord
 ) -> None:
     """Files with nothing in common but, where that is public, the number of all votes; groups of other sizes."""
     other: list[Row] = [*[("q", "Ω", "b c", "b", "Österreich")] * 3, ("r", "A1", "b c", "tie", "fr")]
@@ -627,10 +625,10 @@ def test_no_default_gamma_comes_from_the_size_of_a_group() -> None:
 
 @pytest.mark.parametrize("privacy", PRIVACIES, ids=privacy_id)
 @pytest.mark.parametrize("method", [method.value for method in Method])
-def test_every_group_is_ranked_by_the_same_method(privacy: Privacy, method: str, tmp_path: Path) -> None:
+def test_every_group_is_ranked_by_the_same_method(privacy: Privacy, method: MethodWord, tmp_path: Path) -> None:
     """All groups in the declared order, both ways through JSON, with a group column in table, CSV and text."""
     release = qr.rank_by_group(read(GOOD), privacy, method=method)
-    assert tuple(release) == release.groups == GROUPS
+    assert tuple(group for group, _ in release) == release.groups == GROUPS
     assert len({one.method for _, one in release.releases}) == 1
     written = json.loads(release.to_json(tmp_path / "release.json"))
     assert written["format"] == "quietrank/grouped-release/1"

@@ -24,6 +24,8 @@ from quietrank.promise.accounting import Cost
 from tests.helpers import ITEMS, Vote, from_arrow
 
 FILE = Path(__file__).parent.parent / "examples" / "own_mechanism.py"
+CUBE: Any = "cube"
+"""a name that only run time knows; typed code hands over the object"""
 PRIVACY = qr.Privacy(1.0, "person", one_per_pair=True, design="uniform")
 VOTES: list[Vote] = [(f"p{k}", "A1", "ç", "a") for k in range(40)] + [(f"p{k}", "ç", "b c", "a") for k in range(40)]
 
@@ -49,7 +51,7 @@ def test_it_is_one_short_file(own: ModuleType) -> None:
 @pytest.mark.parametrize("by_name", [True, False])
 def test_it_ranks_by_name_or_as_an_object(own: ModuleType, by_name: bool) -> None:
     """`rank` takes either, and the release says what the noise was."""
-    release = qr.rank(from_arrow(VOTES), PRIVACY, mechanism="cube" if by_name else own.CUBE)
+    release = qr.rank(from_arrow(VOTES), PRIVACY, mechanism=CUBE if by_name else own.CUBE)
     assert release.mechanism.name == "cube"
     assert dict(release.mechanism.figures)["sensitivity"] == len(ITEMS) - 1
     assert json.loads(release.to_json())["mechanism"]["norm"] == "largest entry"
@@ -57,7 +59,7 @@ def test_it_ranks_by_name_or_as_an_object(own: ModuleType, by_name: bool) -> Non
 
 def test_a_saved_tally_is_ranked_again(own: ModuleType, tmp_path: Path) -> None:
     """The law comes back from the registered mechanism, and a promise that was edited is refused."""
-    tally = qr.noisy_tally(from_arrow(VOTES), PRIVACY, mechanism="cube")
+    tally = qr.noisy_tally(from_arrow(VOTES), PRIVACY, mechanism=CUBE)
     text = tally.to_json(tmp_path / "tally.json")
     again = qr.NoisyTally.from_json(tmp_path / "tally.json")
     assert again.law == tally.law
@@ -71,7 +73,7 @@ def test_a_saved_tally_is_ranked_again(own: ModuleType, tmp_path: Path) -> None:
 
 def test_a_tally_of_an_unknown_mechanism_says_so(own: ModuleType, tmp_path: Path) -> None:
     """Whoever reads it must register the mechanism first."""
-    qr.noisy_tally(from_arrow(VOTES), PRIVACY, mechanism="cube").to_json(tmp_path / "tally.json")
+    qr.noisy_tally(from_arrow(VOTES), PRIVACY, mechanism=CUBE).to_json(tmp_path / "tally.json")
     del MECHANISMS["cube"]
     try:
         with pytest.raises(QuietrankError, match="register"):
@@ -82,7 +84,7 @@ def test_a_tally_of_an_unknown_mechanism_says_so(own: ModuleType, tmp_path: Path
 
 def test_it_is_planned(own: ModuleType) -> None:
     """By name, with the noise of its law."""
-    plan = qr.plan(6, 300, one_per_pair=True, design="uniform", epsilon=1, mechanism="cube", repetitions=50)
+    plan = qr.plan(6, 300, one_per_pair=True, design="uniform", epsilon=1, mechanism=CUBE, repetitions=50)
     (prediction,) = plan.predictions
     assert prediction.mechanism == "cube"
     assert prediction.noise_sd == pytest.approx(5 * np.sqrt(56 / 3))  # Δ = 5, n = 6
@@ -91,17 +93,17 @@ def test_it_is_planned(own: ModuleType) -> None:
 def test_a_ledger_is_charged(own: ModuleType, tmp_path: Path) -> None:
     """Before noise is drawn, by its cost, and under its name."""
     ledger = BudgetLedger.create(tmp_path / "budget.db", 1.5, data="votes", unit="person")
-    release = qr.rank(from_arrow(VOTES), PRIVACY, mechanism="cube", ledger=ledger)
+    release = qr.rank(from_arrow(VOTES), PRIVACY, mechanism=CUBE, ledger=ledger)
     (entry,) = ledger.entries()
     assert (release.ledger_entry, entry.what) == (entry.id, "cube noise on net-wins")
     assert entry.spend.epsilon == 1
     with pytest.raises(QuietrankError):
-        qr.rank(from_arrow(VOTES), PRIVACY, mechanism="cube", ledger=ledger)
+        qr.rank(from_arrow(VOTES), PRIVACY, mechanism=CUBE, ledger=ledger)
 
 
 def test_it_keeps_its_promise_by_the_audit(own: ModuleType) -> None:
     """Bounds are reached and not exceeded, the loss is ε, the noise fits its law, and the black box stays below."""
-    result = qr.audit(mechanism="cube", unit="person", neighbours="replace", quick=True, workers=1, risk=1e-7)
+    result = qr.audit(mechanism=CUBE, unit="person", neighbours="replace", quick=True, workers=1, risk=1e-7)
     assert result.passed, str(result)
     assert {finding.check for finding in result.findings} == {"bounds", "loss", "noise", "black box"}
     assert {"cube, person, replace, 2 groups", "cube, person, replace, 5 of 6 pairs"} <= {
@@ -135,16 +137,16 @@ def test_the_crossing_checks_a_foreign_mechanism_too(own: ModuleType, monkeypatc
 
     monkeypatch.setattr(own.Cube, "calibrate", smaller)
     with pytest.raises(PrivacyError, match="nothing was released"):
-        qr.rank(from_arrow(VOTES), PRIVACY, mechanism="cube")
+        qr.rank(from_arrow(VOTES), PRIVACY, mechanism=CUBE)
     monkeypatch.setattr(own.Cube, "calibrate", lambda *words: replace(calibrate(*words), cost=Cost.pure(0.5)))
     with pytest.raises(PrivacyError, match="costs more than it charges"):
-        qr.rank(from_arrow(VOTES), PRIVACY, mechanism="cube")
+        qr.rank(from_arrow(VOTES), PRIVACY, mechanism=CUBE)
 
 
 def test_what_it_does_not_release_is_refused(own: ModuleType) -> None:
     """Win rates of a private design need exposures, which it does not have."""
     with pytest.raises(PrivacyError, match="does not release wins-and-losses"):
-        qr.rank(from_arrow(VOTES), qr.Privacy(1.0, "person", one_per_pair=True), mechanism="cube")
+        qr.rank(from_arrow(VOTES), qr.Privacy(1.0, "person", one_per_pair=True), mechanism=CUBE)
 
 
 def test_names_are_not_taken_twice(own: ModuleType) -> None:

@@ -11,6 +11,7 @@ import pytest
 import quietrank as qr
 from quietrank.demo import demo_votes
 from quietrank.errors import PrivacyError
+from quietrank.mechanisms.registry import MechanismWord
 from quietrank.promise.accounting import Charge
 from quietrank.promise.privacy import Privacy
 from tests.helpers import from_arrow, silence
@@ -103,7 +104,7 @@ class Purse:
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "perturbed-mle"])
-def test_one_release_is_one_debit(mechanism: str) -> None:
+def test_one_release_is_one_debit(mechanism: MechanismWord) -> None:
     """Both mechanisms pay exactly once, and nothing when the votes are refused."""
     purse = Purse()
     privacy = Privacy(1, "comparison")

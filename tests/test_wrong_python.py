@@ -20,6 +20,8 @@ import pytest
 import quietrank
 from quietrank import estimators
 from quietrank.ledger import book
+from quietrank.mechanisms.laplace import LAPLACE
+from quietrank.promise.privacy import Unit
 from quietrank.publish import tally_file
 from quietrank.simulation import read_strengths
 from tests.cli.test_wrong_calls import contents
@@ -400,6 +402,57 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "open None": (lambda w: BudgetLedger.open(None), "path must be the path"),
     "open votes": (lambda w: BudgetLedger.open(w.csv), "is not a ledger"),
     "open folder": (lambda w: BudgetLedger.open(w.folder), "no ledger"),
+    "public ledger unit": (lambda w: qr.Ledger.create(w.folder / "b", 1, data="v", unit="vote"), "unit must be one of"),
+    "public ledger open": (lambda w: qr.Ledger.open(w.csv), "is no ledger"),
+    # checks, simulations, groups by name
+    "check path": (lambda w: qr.check(w.csv), r"check\(read_votes\(...\)\)"),
+    "check None": (lambda w: qr.check(None), "give what read_votes returned"),
+    "check unit": (lambda w: qr.check(w.votes, unit="vote"), "unit must be one of comparison, person"),
+    "check unit list": (lambda w: qr.check(w.votes, unit=[]), "unit must be one of"),
+    "check nobody": (
+        lambda w: qr.check(qr.read_votes(pa.table({"winner": ["x"], "loser": ["y"]}), ["x", "y"]), unit="person"),
+        "need a column that names the person",
+    ),
+    "simulate nothing": (lambda w: qr.simulate(), "say what is compared: items=4, or strengths="),
+    "simulate both": (lambda w: qr.simulate(4, 5, 6, strengths={"x": 1, "y": 2}), "not both"),
+    "simulate no people": (lambda w: qr.simulate(4), "say how to compare: people=50"),
+    "simulate no questions": (lambda w: qr.simulate(4, 50), "say how to compare"),
+    "simulate people and p": (lambda w: qr.simulate(4, 50, 6, p=0.5), "say how to compare"),
+    "simulate items text": (
+        lambda w: qr.simulate("4", 50, 6),
+        "items must be a whole number, 2 or more; got items='4'",
+    ),
+    "simulate items one": (lambda w: qr.simulate(1, 50, 6), "items must be a whole number, 2 or more"),
+    "simulate items huge": (lambda w: qr.simulate(HUGE, 50, 6), "at most 1000000 items"),
+    "simulate people 0": (lambda w: qr.simulate(4, 0, 6), "people must be a whole number, 1 or more"),
+    "simulate questions": (lambda w: qr.simulate(4, 5, 2.5), "per_person must be a whole number"),
+    "simulate too many": (lambda w: qr.simulate(4, HUGE, 6), "votes fit in a table; ask for fewer"),
+    "simulate a large graph": (lambda w: qr.simulate(10**6, p=1), "votes fit in a table; ask for fewer"),
+    "simulate p": (lambda w: qr.simulate(4, p=1.5), "p must be a number from 0 to 1; got p=1.5"),
+    "simulate p nan": (lambda w: qr.simulate(4, p=NAN), "p must be a number from 0 to 1"),
+    "simulate p text": (lambda w: qr.simulate(4, p="all"), "p must be a number from 0 to 1"),
+    "simulate seed": (lambda w: qr.simulate(4, 5, 6, seed=-1), "seed must be a whole number, 0 or more"),
+    "simulate seed text": (lambda w: qr.simulate(4, 5, 6, seed="x"), "seed must be a whole number"),
+    **{
+        f"simulate strengths {given!r}"[:60]: (
+            of(lambda w, strengths: qr.simulate(people=5, per_person=6, strengths=strengths), given),
+            message,
+        )
+        for given, message in [
+            (5, "strengths must be the path"),
+            ({}, "at least two items a number each"),
+            ({"x": 1.0}, "at least two items a number each"),
+            ({"x": 1.0, "y": "strong"}, "at least two items a number each"),
+            ({"x": 1.0, "y": NAN}, "at least two items a number each"),
+            ({"x": 1.0, "y": 101}, "from -100 to 100"),
+            ({"x": 1.0, " ": 2.0}, "empty name"),
+            ({1: 1.0, "1": 2.0}, "declared twice"),
+            ("nowhere.csv", "columns item and strength"),
+        ]
+    },
+    "group unknown": (lambda w: w.grouped["west"], "there is no group 'west'; the groups are n, s"),
+    "group list": (lambda w: w.grouped[[]], "there is no group"),
+    "group number": (lambda w: w.grouped[0], "there is no group 0"),
     # plans and audits
     "plan items text": (lambda w: qr.plan("5", 20, 3), "items must be a whole number"),
     "plan items one": (lambda w: qr.plan(1, 20, 3), "items must be a whole number, 2 or more"),
@@ -506,6 +559,17 @@ ACCEPTED: dict[str, tuple[Call, Any]] = {
     "release again": (lambda w: qr.Release.from_dict(w.values) == w.release, True),
     "release of top": (lambda w: len(qr.Release.from_dict(json.loads(w.release.top(1).to_json())).ranking), 1),
     "groups again": (lambda w: qr.GroupedRelease.from_json(w.folder / "grouped.json") == w.grouped, True),
+    "simulate int64": (lambda w: qr.simulate(np.int64(4), 5.0, np.int64(6), seed=np.int64(1)).num_rows, 30),
+    "simulate strengths": (
+        lambda w: (
+            set(qr.simulate(strengths={"x": np.float32(1), 2: Decimal(2)}, p=1)["winner"].to_pylist()) <= {"x", "2"}
+        ),
+        True,
+    ),
+    "simulate and read": (lambda w: len(qr.read_votes(qr.simulate(4, 5, 6), items_from_votes=True).items), 4),
+    "check a member": (lambda w: qr.check(w.votes, unit=Unit.PERSON).people, 3),
+    "mechanism object": (lambda w: qr.rank(w.votes, VOTE, mechanism=LAPLACE).mechanism.name, "laplace"),
+    "groups as dict": (lambda w: list(dict(w.grouped)), ["n", "s"]),
     "skip_invalid numpy": (lambda w: w.read(skip_invalid=np.bool_(True)).skip_invalid, True),
 }
 
@@ -551,6 +615,9 @@ def test_an_unusual_call_is_accepted(world: World, name: str) -> None:
         lambda: qr.read_votes(),
         lambda: qr.rank(1, 2, 3),
         lambda: qr.audit(sigma=1),
+        lambda: qr.audit("laplace"),
+        lambda: qr.simulate(4, 5, 6, 0.5),
+        lambda: qr.check(),
     ],
 )
 def test_a_missing_or_unknown_argument_is_python_s_own_error(call: Callable[[], Any]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quietrank.auditing.run import audit
     from quietrank.errors import QuietrankError
     from quietrank.estimate.noisy import GroupedTally, NoisyTally
+    from quietrank.ledger.book import Ledger
     from quietrank.pipeline import fit, noisy_tally, noisy_tally_by_group, rank, rank_by_group, rerank
     from quietrank.planning.plan import plan
     from quietrank.planning.result import Plan
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.nonprivate import NonPrivateFit
     from quietrank.publish.release import Release
+    from quietrank.simulation import simulate
+    from quietrank.votes.check import check
     from quietrank.votes.read import Votes, read_votes
 
 # Imported when first used: `import quietrank` itself must stay light.
 _HOME = {
     "GroupedRelease": "quietrank.publish.grouped",
     "GroupedTally": "quietrank.estimate.noisy",
+    "Ledger": "quietrank.ledger.book",
     "NoisyTally": "quietrank.estimate.noisy",
     "NonPrivateFit": "quietrank.publish.nonprivate",
     "Plan": "quietrank.planning.result",
@@ -40,6 +44,7 @@ _HOME = {
     "Release": "quietrank.publish.release",
     "Votes": "quietrank.votes.read",
     "audit": "quietrank.auditing.run",
+    "check": "quietrank.votes.check",
     "fit": "quietrank.pipeline",
     "noisy_tally": "quietrank.pipeline",
     "noisy_tally_by_group": "quietrank.pipeline",
@@ -48,11 +53,13 @@ _HOME = {
     "rank_by_group": "quietrank.pipeline",
     "read_votes": "quietrank.votes.read",
     "rerank": "quietrank.pipeline",
+    "simulate": "quietrank.simulation",
 }
 
 __all__ = [
     "GroupedRelease",
     "GroupedTally",
+    "Ledger",
     "NoisyTally",
     "NonPrivateFit",
     "Plan",
@@ -62,6 +69,7 @@ __all__ = [
     "Votes",
     "__version__",
     "audit",
+    "check",
     "estimators",
     "fit",
     "noisy_tally",
@@ -71,6 +79,7 @@ __all__ = [
     "rank_by_group",
     "read_votes",
     "rerank",
+    "simulate",
 ]
 
 

@@ -36,7 +36,15 @@ def _shortened(text: str) -> str:
 
 
 class QuietrankError(Exception):
-    """Base of all errors a user can cause or mend; the command line prints the message and exits with 1."""
+    """Base of all errors a user can cause or mend; the command line prints the message and exits with 1.
+
+    >>> import quietrank as qr
+    >>> try:
+    ...     qr.Privacy(epsilon=1, unit="person")
+    ... except qr.QuietrankError as error:
+    ...     print(str(error)[:35])
+    unit=person needs max_per_person, t
+    """
 
     @property
     def message(self) -> str:

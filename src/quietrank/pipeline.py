@@ -17,11 +17,13 @@ from quietrank.crossing import cross
 from quietrank.errors import PrivacyError, QuietrankError, either, option
 from quietrank.estimate.methods import estimate, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.maths.links import Link, LinkWord
 from quietrank.maths.pairs import Pairs
 from quietrank.mechanisms.choose import Choice, choose, released_by
 from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.perturbed_mle.loss import CalibrationWord
 from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
-from quietrank.mechanisms.registry import named
+from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.promise.accounting import Ledger
 from quietrank.promise.arguments import file_path, number, parse
 from quietrank.promise.privacy import Design, Privacy
@@ -30,7 +32,7 @@ from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
 from quietrank.publish.release import Release
 from quietrank.publish.release import make_release as published
-from quietrank.statistics.method import Method, needs_pairs
+from quietrank.statistics.method import Method, MethodWord, needs_pairs
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally, Tallies
 from quietrank.votes.tally import count_votes
@@ -44,20 +46,39 @@ def rank(
     votes: Votes,
     privacy: Privacy,
     *,
-    mechanism: str = "auto",
-    method: str = "auto",
+    mechanism: MechanismWord = "auto",
+    method: MethodWord = "auto",
     gamma: Gamma = "auto",
     comparisons_per_item: float | None = None,
-    calibration: str = "tight",
-    link: str = "logistic",
+    calibration: CalibrationWord = "tight",
+    link: LinkWord = "logistic",
     ledger: Payer = None,
 ) -> Release:
     """Rank the items of `votes` and keep the promise of `privacy`.
 
-    `gamma` is the ridge of Bradley–Terry scores. `comparisons_per_item`, `calibration` and `link` belong to
-    mechanism="perturbed-mle": how many comparisons per item were expected before the votes came in, whether the
-    noise is `tight` or as `published`, and the link of the model. `ledger`, an open one or its path, is debited after
-    the votes were found usable and before any noise is drawn.
+    votes      what `read_votes` returned
+    privacy    the promise, a `Privacy`
+    mechanism  the noise. "auto": the least of those that keep the promise. "laplace": always possible. "zonotope":
+               for one_per_pair. "gaussian": for a delta above 0. "perturbed-mle": noise inside the likelihood, so
+               that scores use who met whom. Or a `Mechanism` of your own.
+    method     what items are ranked by. "net-wins": wins minus losses. "wins". "win-rate": wins per comparison.
+               "bradley-terry": scores on the log-odds scale. "auto": net wins if all items were compared equally
+               often, else the win rate.
+    gamma      the ridge of Bradley–Terry scores, a number above 0; "auto" chooses it from the noisy counts
+    ledger     the budget that pays: an open `Ledger`, or its path. It is debited after the votes were found usable
+               and before any noise is drawn. None: nobody keeps the account.
+
+    For mechanism="perturbed-mle" only:
+
+    comparisons_per_item  how many comparisons of each item were expected before the votes came in
+    calibration           "tight": the least noise that is proven to suffice. "published": that of the paper.
+    link                  the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    >>> release = qr.rank(votes, qr.Privacy(epsilon=1, unit="person", max_per_person=6))
+    >>> sorted(row.item for row in release)
+    ['item-1', 'item-2', 'item-3', 'item-4']
     """
     request = Request.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
     release = make_release(_ungrouped(votes), privacy, request, ledger)
@@ -69,19 +90,36 @@ def rank_by_group(
     votes: Votes,
     privacy: Privacy,
     *,
-    mechanism: str = "auto",
-    method: str = "auto",
+    mechanism: MechanismWord = "auto",
+    method: MethodWord = "auto",
     gamma: Gamma = "auto",
     comparisons_per_item: float | None = None,
-    calibration: str = "tight",
-    link: str = "logistic",
+    calibration: CalibrationWord = "tight",
+    link: LinkWord = "logistic",
     ledger: Payer = None,
 ) -> GroupedRelease:
     """One ranking per group of voters, which keep the promise of `privacy` together; the ledger is debited once.
 
-    The votes are read with `by`, the column of the group, and `groups`, the public list of all groups: each of them
-    is released, whether or not it has votes. The other options are those of `rank`; `comparisons_per_item` are the
-    ones expected in one group.
+    votes      what `read_votes` returned for `by`, the column of the group, and `groups`, the public list of all
+               groups: each of them is released, whether or not it has votes
+    privacy    the promise, a `Privacy`, for all groups together
+
+    The others are as for `rank`:
+
+    mechanism  "auto", "laplace", "zonotope", "gaussian", "perturbed-mle", or a `Mechanism`
+    method     "auto", "net-wins", "wins", "win-rate", "bradley-terry"; the same for all groups
+    gamma      a number above 0, or "auto"
+    ledger     an open `Ledger`, its path, or None
+    comparisons_per_item, calibration, link  for "perturbed-mle": the comparisons per item expected in one group;
+               "tight" or "published"; "logistic", "hyperbolic-secant" or a link of your own
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"winner": ["tea", "tea"], "loser": ["water", "water"], "country": ["fr", "de"]})
+    >>> votes = qr.read_votes(table, ["tea", "water"], by="country", groups=["de", "fr"])
+    >>> releases = qr.rank_by_group(votes, qr.Privacy(epsilon=1, unit="comparison"))
+    >>> [(country, len(release)) for country, release in releases]
+    [('de', 2), ('fr', 2)]
     """
     request = Request.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
     release = make_release(_by_group(votes), privacy, request, ledger)
@@ -93,13 +131,26 @@ def noisy_tally(
     votes: Votes,
     privacy: Privacy,
     *,
-    mechanism: str = "auto",
-    method: str = "auto",
+    mechanism: MechanismWord = "auto",
+    method: MethodWord = "auto",
     ledger: Payer = None,
 ) -> NoisyTally:
     """What `rank` computes its release from, to be kept: `rerank` makes any release from it at no further cost.
 
-    `method` says what the counts must suffice for. Under a public design the pairs that met are kept as well.
+    votes      what `read_votes` returned
+    privacy    the promise, a `Privacy`
+    mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; see `rank`. "perturbed-mle" has
+               no counts to keep, and is refused.
+    method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
+    ledger     the budget that pays: an open `Ledger`, its path, or None
+
+    Under a public design the pairs that met are kept as well.
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    >>> tally = qr.noisy_tally(votes, qr.Privacy(epsilon=1, unit="person", max_per_person=6))
+    >>> [qr.rerank(tally, method=method).method for method in ("net-wins", "bradley-terry")]
+    ['net-wins', 'bradley-terry']
     """
     tally = make_tally(_ungrouped(votes), privacy, Request.of(mechanism, method).of_counts(), ledger)
     assert isinstance(tally, NoisyTally)
@@ -110,29 +161,68 @@ def noisy_tally_by_group(
     votes: Votes,
     privacy: Privacy,
     *,
-    mechanism: str = "auto",
-    method: str = "auto",
+    mechanism: MechanismWord = "auto",
+    method: MethodWord = "auto",
     ledger: Payer = None,
 ) -> GroupedTally:
-    """What `rank_by_group` computes its releases from, to be kept for `rerank`."""
+    """What `rank_by_group` computes its releases from, to be kept for `rerank`.
+
+    votes      what `read_votes` returned for `by` and `groups`
+    privacy    the promise, a `Privacy`, for all groups together
+    mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; "perturbed-mle" is refused
+    method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
+    ledger     the budget that pays: an open `Ledger`, its path, or None
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"winner": ["tea", "tea"], "loser": ["water", "water"], "country": ["fr", "de"]})
+    >>> votes = qr.read_votes(table, ["tea", "water"], by="country", groups=["de", "fr"])
+    >>> tally = qr.noisy_tally_by_group(votes, qr.Privacy(epsilon=1, unit="comparison"))
+    >>> qr.rerank(tally, method="net-wins").groups
+    ('de', 'fr')
+    """
     tally = make_tally(_by_group(votes), privacy, Request.of(mechanism, method).of_counts(), ledger)
     assert isinstance(tally, GroupedTally)
     return tally
 
 
 @overload
-def rerank(tally: NoisyTally, *, method: str = "auto", gamma: Gamma = "auto") -> Release: ...
+def rerank(tally: NoisyTally, *, method: MethodWord = "auto", gamma: Gamma = "auto") -> Release: ...
 @overload
-def rerank(tally: GroupedTally, *, method: str = "auto", gamma: Gamma = "auto") -> GroupedRelease: ...
+def rerank(tally: GroupedTally, *, method: MethodWord = "auto", gamma: Gamma = "auto") -> GroupedRelease: ...
 def rerank(
-    tally: NoisyTally | GroupedTally, *, method: str = "auto", gamma: Gamma = "auto"
+    tally: NoisyTally | GroupedTally, *, method: MethodWord = "auto", gamma: Gamma = "auto"
 ) -> Release | GroupedRelease:
-    """A release from a noisy tally that has been paid for; costs nothing, however often it is done."""
+    """A release from a noisy tally that has been paid for; costs nothing, however often it is done.
+
+    tally   what `noisy_tally` or `noisy_tally_by_group` returned, or `NoisyTally.from_json` read
+    method  what items are ranked by: "auto", "net-wins", "wins", "win-rate", "bradley-terry"; see `rank`. The counts
+            must suffice for it: they were released for one method, and some need more than others.
+    gamma   the ridge of Bradley–Terry scores: a number above 0, or "auto"
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    >>> tally = qr.noisy_tally(votes, qr.Privacy(epsilon=1, unit="comparison"))
+    >>> qr.rerank(tally, method="bradley-terry", gamma=2).gamma
+    2.0
+    """
     return release_of(tally, Request.of("auto", method, gamma))
 
 
-def fit(votes: Votes, *, ridge: float = 0.0, link: str = "logistic") -> NonPrivateFit:
-    """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at."""
+def fit(votes: Votes, *, ridge: float = 0.0, link: LinkWord = "logistic") -> NonPrivateFit:
+    """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at.
+
+    votes  what `read_votes` returned
+    ridge  γ in (γ/2)‖θ‖²; 0 is maximum likelihood, which needs every item to have won and lost
+    link   the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"winner": ["tea", "tea", "water"], "loser": ["water", "water", "tea"]})
+    >>> fitted = qr.fit(qr.read_votes(table, ["tea", "water"]))
+    >>> [(row["item"], round(row["score"], 3)) for row in fitted.rows()]
+    [('tea', 0.347), ('water', -0.347)]
+    """
     if not isinstance(votes, Votes):
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
     (exact,) = count_votes(_ungrouped(votes), EVERY_VOTE, by_pair=True)
@@ -158,13 +248,13 @@ class Request:
     def of(
         cls,
         mechanism: object,
-        method: str,
+        method: object,
         gamma: Gamma = "auto",
         comparisons_per_item: float | None = None,
-        calibration: str = "tight",
-        link: str = "logistic",
+        calibration: object = "tight",
+        link: str | Link = "logistic",
     ) -> Request:
-        """From the words of the edge."""
+        """From the words of the edge, whatever they are."""
         chosen, ranked_by = named(mechanism), parse(Method, "method", method)
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:

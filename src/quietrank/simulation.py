@@ -9,24 +9,31 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
-from quietrank.promise.items import check_names
+from quietrank.promise.arguments import file_path, number, whole_number
+from quietrank.promise.items import check_names, declare
 from quietrank.publish.files import VOTES, check_output, written_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CHUNK = 1 << 20
 MOST_ITEMS = 1_000_000
 MOST_VOTES = 10**12
 """more than any disk holds"""
+MOST_IN_MEMORY = 10**8
+"""a few gigabytes; the command `simulate` writes more to a file"""
 MOST_STRENGTH = 100.0
 """beyond it, one of two items always wins"""
 
@@ -38,6 +45,90 @@ class Batch:
     person: Integers | None
     winner: Integers
     loser: Integers
+
+
+def simulate(
+    items: int | None = None,
+    people: int | None = None,
+    per_person: int | None = None,
+    *,
+    p: float | None = None,
+    strengths: Mapping[str, float] | str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+) -> pa.Table:
+    """Synthetic votes as a pyarrow table, with the columns person, winner and loser, that `read_votes` reads.
+
+    items       how many items, called item-1, item-2 and so on, with the strengths of the paper
+    strengths   instead of items: the strength θ of each by name, from -100 to 100, or the path of a CSV file with the
+                columns item and strength. One wins against another with probability 1/(1 + exp(θ_other − θ_one)).
+    people      how many people there are
+    per_person  how many pairs each of them compares, drawn uniformly at random
+    p           instead of people and per_person: each pair is compared once with this probability, by nobody in
+                particular
+    seed        a whole number, 0 or more; the same one gives the same votes. None: new ones each time.
+
+    >>> import quietrank as qr
+    >>> table = qr.simulate(strengths={"tea": 1.0, "coffee": 0.5, "water": 0.0}, people=20, per_person=3, seed=1)
+    >>> table.num_rows, table.column_names
+    (60, ['person', 'winner', 'loser'])
+    """
+    import pyarrow
+
+    rng = np.random.default_rng(None if seed is None else _whole("seed", seed, 0))
+    names, theta = _strengths(items, strengths, rng)
+    batches = _batches(theta, people, per_person, p, rng)
+    return pyarrow.concat_tables([pyarrow.table(_columns(batch, names)) for batch in batches])
+
+
+def _strengths(items: object, given: object, rng: np.random.Generator) -> tuple[list[str], Floats]:
+    """Names and strengths θ: the paper's, or as given."""
+    if (items is None) == (given is None):
+        raise QuietrankError("say what is compared: items=4, or strengths={'tea': 1.0, 'water': 0.0}; not both")
+    if given is None:
+        n = _whole("items", items, 2)
+        require_possible(n, 0)
+        return item_names(n), paper_strengths(n, rng)
+    if not isinstance(given, Mapping):
+        return read_strengths(file_path(given, "strengths"))
+    thetas = [number(theta) for theta in given.values()]
+    known = [theta for theta in thetas if theta is not None and abs(theta) <= MOST_STRENGTH]
+    if len(known) < max(2, len(thetas)):
+        raise QuietrankError(
+            "strengths must give at least two items a number each, from "
+            f"{-MOST_STRENGTH:g} to {MOST_STRENGTH:g}; got strengths={given!r}"
+        )
+    return list(declare(given).names), np.array(known)
+
+
+def _batches(theta: Floats, people: object, per_person: object, p: object, rng: np.random.Generator) -> Iterator[Batch]:
+    """Votes of people, or of a comparison graph; as many as memory holds."""
+    pairs = len(theta) * (len(theta) - 1) / 2
+    if p is not None and people is None and per_person is None:
+        share = number(p)
+        if share is None or not 0 <= share <= 1:
+            raise QuietrankError(f"p must be a number from 0 to 1; got p={p!r}")
+        _require_in_memory(pairs * share)
+        return graph_votes(theta, share, rng)
+    if p is not None or people is None or per_person is None:
+        raise QuietrankError("say how to compare: people=50 and per_person=6, or p=0.5 alone")
+    voters, each = _whole("people", people, 1), _whole("per_person", per_person, 1)
+    _require_in_memory(voters * each)
+    return people_votes(theta, voters, each, rng)
+
+
+def _whole(name: str, given: object, least: int) -> int:
+    value = whole_number(given)
+    if value is None or value < least:
+        raise QuietrankError(f"{name} must be a whole number, {least} or more; got {name}={given!r}")
+    return value
+
+
+def _require_in_memory(votes: float) -> None:
+    if votes > MOST_IN_MEMORY:
+        raise QuietrankError(
+            f"at most {MOST_IN_MEMORY} votes fit in a table; ask for fewer, or write them to a file with the command "
+            "quietrank simulate"
+        )
 
 
 def require_possible(items: int, votes: int) -> None:

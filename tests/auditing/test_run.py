@@ -83,7 +83,7 @@ def _failing(**options: object) -> Audit:
 def test_the_library_can_be_called() -> None:
     """`qr.audit` is a package and a function; wrong words are refused by name."""
     with pytest.raises(PrivacyError, match="mechanism must be one of"):
-        qr.audit(mechanism="magic")
+        qr.audit(mechanism="magic")  # type: ignore[arg-type]
     with pytest.raises(PrivacyError, match="no mechanism makes such a promise"):
         qr.audit(mechanism="zonotope", unit="comparison", quick=True)
     with pytest.raises(PrivacyError, match="between"):

@@ -17,12 +17,13 @@ from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.mechanisms.mechanism import PublicPairs
 from quietrank.promise.privacy import Privacy
 from quietrank.publish import tally_file
+from quietrank.statistics.method import MethodWord
 from tests.helpers import PRIVACIES, Vote, from_arrow, privacy_id
 
 VOTES: list[Vote] = [("p1", "A1", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "A1", "Ω", "b")]
-METHODS = ["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
+METHODS: list[MethodWord] = ["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
 ONE = Privacy(1, "person", one_per_pair=True)
-MADE: dict[str, tuple[Privacy, dict[str, str]]] = {
+MADE: dict[str, tuple[Privacy, dict[str, Any]]] = {
     **{f"{privacy_id(p)} {method}": (p, {"method": method}) for p in PRIVACIES for method in METHODS},
     "zonotope of the double cover": (ONE, {"mechanism": "zonotope"}),
     "zonotope": (ONE.changed(neighbours="outcome", design="public"), {"mechanism": "zonotope"}),
@@ -73,7 +74,7 @@ def test_large_values_and_askable_pairs_survive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_rank_is_a_tally_ranked(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rank_is_a_tally_ranked(method: MethodWord, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same noise gives the same release, in one go or by way of a file."""
     from quietrank.noise import knorm, lattice
 
@@ -113,7 +114,9 @@ def test_one_payment_serves_every_method_that_it_suffices_for() -> None:
         ("wins", "bradley-terry", "needs net wins", "wins"),
     ],
 )
-def test_what_was_not_released_cannot_be_ranked_by(made_for: str, asked: str, needs: str, instead: str) -> None:
+def test_what_was_not_released_cannot_be_ranked_by(
+    made_for: MethodWord, asked: MethodWord, needs: str, instead: str
+) -> None:
     """The error says what the method would have needed and which one works; `auto` takes what there is."""
     tally = qr.noisy_tally(from_arrow(VOTES), Privacy(1, "comparison"), method=made_for)
     with pytest.raises(QuietrankError, match=needs) as refused:

@@ -25,8 +25,10 @@ from quietrank.errors import BudgetError, LedgerError, PrivacyError
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.records import chained
+from quietrank.mechanisms.registry import MechanismWord
 from quietrank.noise import knorm
 from quietrank.promise.accounting import Charge, Cost, rho_for
+from quietrank.promise.privacy import UnitWord
 from tests.cli.test_app import GOOD, Run, run  # noqa: F401
 from tests.helpers import from_arrow, write_csv
 from tests.steps import tally_votes
@@ -47,7 +49,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "budget.db"
 
 
-def new(path: Path, epsilon: float = 1.0, delta: float = 0.0, unit: str = "comparison") -> BudgetLedger:
+def new(path: Path, epsilon: float = 1.0, delta: float = 0.0, unit: UnitWord = "comparison") -> BudgetLedger:
     return BudgetLedger.create(path, epsilon, delta, data="survey", unit=unit)
 
 
@@ -168,7 +170,7 @@ def test_releases_without_rho_draw_on_their_own_share(path: Path) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "perturbed-mle"])
-def test_a_release_carries_the_entry_that_paid_for_it(path: Path, tmp_path: Path, mechanism: str) -> None:
+def test_a_release_carries_the_entry_that_paid_for_it(path: Path, tmp_path: Path, mechanism: MechanismWord) -> None:
     """Also through JSON; and a second one that is not covered does not exist."""
     ledger, privacy = new(path), qr.Privacy(0.6, "comparison")
     release = qr.rank(from_arrow(VOTES), privacy, mechanism=mechanism, ledger=ledger)

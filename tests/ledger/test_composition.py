@@ -25,7 +25,7 @@ from quietrank.ledger.composition import (
     units_apart,
 )
 from quietrank.promise.accounting import Cost, delta_of, epsilon_of, rho_for
-from quietrank.promise.privacy import Neighbours, Privacy, Unit
+from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.statistics.net_wins import NET_WINS
 from tests.steps import sensitivity
 
@@ -279,7 +279,7 @@ REPLACE, ADD_REMOVE, OUTCOME = Neighbours.REPLACE, Neighbours.ADD_REMOVE, Neighb
 
 
 def release(unit: Unit, neighbours: Neighbours, limit: int | None) -> Privacy:
-    design = "public" if neighbours is OUTCOME else "private"
+    design = Design.PUBLIC if neighbours is OUTCOME else Design.PRIVATE
     return Privacy(1.0, unit, neighbours=neighbours, design=design, max_per_person=limit)
 
 

@@ -17,7 +17,7 @@ from quietrank.errors import QuietrankError
 from quietrank.mechanisms.perturbed_mle.mechanism import make_plan
 from quietrank.mechanisms.registry import MECHANISMS, named
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Privacy
+from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy
 from quietrank.statistics.method import Method
 from quietrank.statistics.statistic import BY_DESIGN, Statistic
 from tests.steps import COUNTS, calibrate, choose, for_items
@@ -42,8 +42,8 @@ BOUNDS: dict[str, dict[str, Any]] = {
         "unit": "person", "max_per_person": 5, "one_per_pair": True, "clip": 1.3, "delta": 1e-6
     },
 }  # fmt: skip
-NEIGHBOURS = ["replace", "add-remove", "outcome"]
-DESIGNS = ["private", "uniform", "public"]
+NEIGHBOURS: list[NeighboursWord] = ["replace", "add-remove", "outcome"]
+DESIGNS: list[DesignWord] = ["private", "uniform", "public"]
 
 
 def entries() -> Iterator[tuple[str, Any]]:

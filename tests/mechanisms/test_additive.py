@@ -16,7 +16,7 @@ from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm
 from quietrank.promise.accounting import delta_of
 from quietrank.promise.items import Items, declare, with_pairs
-from quietrank.promise.privacy import Privacy
+from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy
 from quietrank.simulation import item_names
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
@@ -117,7 +117,9 @@ def test_the_limit_is_filled_in_from_the_askable_pairs() -> None:
         (WINS, "replace", "private"),
     ],
 )
-def test_the_default_clip_is_a_typical_norm(statistic: Statistic, neighbours: str, design: str) -> None:
+def test_the_default_clip_is_a_typical_norm(
+    statistic: Statistic, neighbours: NeighboursWord, design: DesignWord
+) -> None:
     """Between a third of and the whole largest norm that a person with L votes can have."""
     items, L = Items(tuple(item_names(20))), 40
     privacy = Privacy(1, "person", delta=1e-6, neighbours=neighbours, design=design, max_per_person=L)

@@ -15,7 +15,7 @@ from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE, ZonotopeLaw
 from quietrank.promise.graph import complete, double_cover, from_pairs
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Privacy
+from quietrank.promise.privacy import DesignWord, Privacy
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
@@ -34,7 +34,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("mechanism", "statistic", "design"), CASES)
-def test_the_law_is_that_of_the_draws(mechanism: Mechanism, statistic: Statistic, design: str) -> None:
+def test_the_law_is_that_of_the_draws(mechanism: Mechanism, statistic: Statistic, design: DesignWord) -> None:
     """Every entry of the noise that releases draw has the standard deviation of the law's samples, and its total."""
     privacy = for_items(Privacy(1.0, "person", delta=1e-6, one_per_pair=True, design=design), ITEMS)
     calibrated = calibrate(ITEMS, privacy, statistic, mechanism)

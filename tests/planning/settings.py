@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 import quietrank as qr
-from quietrank.planning.survey import Survey, spread_of
+from quietrank.planning.survey import SpreadWord, Survey, spread_of
+from quietrank.promise.privacy import UnitWord
 from quietrank.simulation import item_names, people_votes
 
 
@@ -24,9 +25,9 @@ class Setting:
     per_person: int
     top_k: int
     epsilon: float
-    unit: str = "person"
+    unit: UnitWord = "person"
     one_per_pair: bool = False
-    spread: str = "typical"
+    spread: SpreadWord = "typical"
     options: dict[str, Any] = field(default_factory=dict)
     """of the promise: design, neighbours, delta"""
     choices: dict[str, Any] = field(default_factory=dict)

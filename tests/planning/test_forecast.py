@@ -17,6 +17,7 @@ from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.planning.forecast import Prediction
+from quietrank.statistics.method import MethodWord
 from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from tests.imports import imports
 from tests.test_boundaries import SOURCES
@@ -44,7 +45,9 @@ def _by_mechanism(plan: qr.Plan) -> dict[str, list[Prediction]]:
     ],
     ids=str,
 )
-def test_more_epsilon_is_more_accurate_and_never_better_than_no_privacy(method: str, promise: dict[str, Any]) -> None:
+def test_more_epsilon_is_more_accurate_and_never_better_than_no_privacy(
+    method: MethodWord, promise: dict[str, Any]
+) -> None:
     """For every method and kind of promise, by every mechanism that fits."""
     epsilons = (0.02, 0.1, 0.5) if "unit" in promise else (0.2, 1.0, 5.0)
     plan = qr.plan(8, 200, 10, epsilon=epsilons, delta=1e-6, method=method, repetitions=60, curves=False, **promise)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quietrank.errors import PrivacyError
-from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
+from quietrank.promise.privacy import Design, DesignWord, Neighbours, NeighboursWord, Privacy, Unit
 from tests.helpers import PRIVACIES, privacy_id
 
 
@@ -38,14 +38,14 @@ def test_a_meaningless_limit_is_refused(limit: float) -> None:
 def test_an_unknown_unit_is_refused(unit: str) -> None:
     """The words that are known are named."""
     with pytest.raises(PrivacyError, match="comparison, person"):
-        Privacy(1, unit)
+        Privacy(1, unit)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("neighbours", "design"),
     [("outcome", "private"), ("outcome", "uniform"), ("replace", "public"), ("add-remove", "public")],
 )
-def test_outcome_goes_with_public_and_only_with_it(neighbours: str, design: str) -> None:
+def test_outcome_goes_with_public_and_only_with_it(neighbours: NeighboursWord, design: DesignWord) -> None:
     """A public design protects outcomes; other pairings promise something that is not true."""
     with pytest.raises(PrivacyError, match="does not go with"):
         Privacy(1, "comparison", neighbours=neighbours, design=design)

@@ -15,11 +15,11 @@ from quietrank.errors import ReleaseError
 from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.publish.release import Release, order
-from quietrank.statistics.method import Method
-from tests.helpers import PRIVACIES, Vote, from_arrow, privacy_id
+from quietrank.statistics.method import Method, MethodWord
+from tests.helpers import PAIRINGS, PRIVACIES, Vote, from_arrow, privacy_id
 
 VOTES: list[Vote] = [("p1", "A1", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "A1", "Ω", "b")]
-METHODS = ["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
+METHODS: list[MethodWord] = ["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
 
 
 @pytest.fixture(params=PRIVACIES, ids=privacy_id)
@@ -29,7 +29,7 @@ def privacy(request: pytest.FixtureRequest) -> qr.Privacy:
 
 
 @pytest.mark.parametrize("method", ["auto", "bradley-terry"])
-def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy, method: str) -> None:
+def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy, method: MethodWord) -> None:
     """What is written is what is read, for every promise."""
     release = qr.rank(from_arrow(VOTES), privacy, method=method)
     text = release.to_json(tmp_path / "release.json")
@@ -46,7 +46,7 @@ def _replace_values(monkeypatch: pytest.MonkeyPatch) -> None:
 BOUNDED_OTHERWISE = [
     qr.Privacy(1.0, "person", delta=delta, neighbours=neighbours, design=design, one_per_pair=not clip, clip=clip)
     for delta, clip in ((0.0, None), (1e-6, 3.0))
-    for neighbours, design in (("replace", "private"), ("replace", "uniform"), ("add-remove", "private"))
+    for neighbours, design in PAIRINGS[:3]
 ]
 """promises that the zonotope and the Gaussian mechanism keep"""
 SECRET_DESIGNS = [*(p for p in PRIVACIES if p.design is not Design.PUBLIC), *BOUNDED_OTHERWISE]
@@ -55,7 +55,7 @@ SECRET_DESIGNS = [*(p for p in PRIVACIES if p.design is not Design.PUBLIC), *BOU
 @pytest.mark.parametrize("privacy", SECRET_DESIGNS, ids=privacy_id)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_release_is_a_function_of_the_noisy_values(
-    monkeypatch: pytest.MonkeyPatch, privacy: qr.Privacy, method: str
+    monkeypatch: pytest.MonkeyPatch, privacy: qr.Privacy, method: MethodWord
 ) -> None:
     """Two files with nothing in common that draw the same noisy values release the same.
 
@@ -92,7 +92,7 @@ def test_skipping_is_recorded_whether_or_not_a_row_was_skipped() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_ranks_follow_the_scores(privacy: qr.Privacy, method: str) -> None:
+def test_ranks_follow_the_scores(privacy: qr.Privacy, method: MethodWord) -> None:
     """Every item once, from the highest score to the lowest."""
     release = qr.rank(from_arrow(VOTES), privacy, method=method)
     assert [row.rank for row in release.ranking] == [1, 2, 3, 4]

@@ -159,7 +159,7 @@ def assert_warned(releases: list[Release]) -> None:
     assert sum(WARNING in printed(release) for release in releases) >= 9
 
 
-def ranked(votes: list[Vote], n: int, mechanism: str, **options: Any) -> Release:
+def ranked(votes: list[Vote], n: int, mechanism: Any, **options: Any) -> Release:
     more = {"gamma": 5.0} if mechanism == "perturbed-mle" and not options else options
     return qr.rank(from_arrow(votes, names(n)), Privacy(1.0, **PROMISES[mechanism]), mechanism=mechanism, **more)
 

@@ -12,7 +12,7 @@ import pytest
 from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError
 from quietrank.promise.graph import Graph, complete, double_cover, from_pairs
-from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
+from quietrank.promise.privacy import Design, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
 from quietrank.statistics.net_wins import (
     EXPOSURE_SHARE,
     NET_WINS,
@@ -83,7 +83,7 @@ def _differences(privacy: Privacy, statistic: Statistic) -> Iterator[Floats]:
 
 
 @pytest.mark.parametrize(
-    ("privacy", "statistic"), CASES, ids=lambda case: case if isinstance(case, str) else privacy_id(case)
+    ("privacy", "statistic"), CASES, ids=lambda case: privacy_id(case) if isinstance(case, Privacy) else str(case)
 )
 def test_the_bound_holds_and_is_attained(privacy: Privacy, statistic: Statistic) -> None:
     """No pair of neighbours moves the statistic further than derived, and some pair moves it exactly that far."""
@@ -92,7 +92,7 @@ def test_the_bound_holds_and_is_attained(privacy: Privacy, statistic: Statistic)
 
 
 @pytest.mark.parametrize(
-    ("privacy", "statistic"), CASES, ids=lambda case: case if isinstance(case, str) else privacy_id(case)
+    ("privacy", "statistic"), CASES, ids=lambda case: privacy_id(case) if isinstance(case, Privacy) else str(case)
 )
 def test_every_contribution_lies_on_the_lattice(privacy: Privacy, statistic: Statistic) -> None:
     """The lattice step divides every contribution, so integer noise loses nothing."""
@@ -115,7 +115,7 @@ def test_the_published_individual_constant_protects_only_twice_epsilon() -> None
 
 def test_the_published_statistics_match_the_design_table() -> None:
     """The table of the design, written out."""
-    table = {
+    table: dict[tuple[UnitWord, NeighboursWord, Statistic], int] = {
         ("comparison", "replace", NET_WINS): 2,
         ("comparison", "add-remove", NET_WINS): 1,
         ("person", "replace", NET_WINS): 2 * 7,
@@ -178,7 +178,9 @@ ONE_PER_PAIR = [
 ]
 
 
-def _neighbour_differences(graph: Graph, limit: int, neighbours: str, statistic: Statistic, share: Fraction) -> Floats:
+def _neighbour_differences(
+    graph: Graph, limit: int, neighbours: NeighboursWord, statistic: Statistic, share: Fraction
+) -> Floats:
     """Distinct differences of the statistic between two people, or a person and nobody."""
     units = _answers(graph, limit)
     vectors = np.array([_moves(said, graph.vertices, statistic, share) for said in units])
@@ -193,14 +195,14 @@ def _neighbour_differences(graph: Graph, limit: int, neighbours: str, statistic:
     return np.concatenate([vectors[same] - vectors[k] for same in asked.values() for k in same])
 
 
-def _one_per_pair(neighbours: str, limit: int) -> Privacy:
-    design = "public" if neighbours == "outcome" else "private"
+def _one_per_pair(neighbours: NeighboursWord, limit: int) -> Privacy:
+    design = Design.PUBLIC if neighbours == "outcome" else Design.PRIVATE
     return Privacy(1.0, "person", neighbours=neighbours, design=design, one_per_pair=True, max_per_person=limit)
 
 
 @pytest.mark.parametrize(("graph", "limit", "neighbours", "statistic"), ONE_PER_PAIR)
 def test_one_answer_per_pair_moves_no_further_than_derived(
-    graph: Graph, limit: int, neighbours: str, statistic: Statistic
+    graph: Graph, limit: int, neighbours: NeighboursWord, statistic: Statistic
 ) -> None:
     """Exhaustive search over all people on small graphs: the L1 bound holds, and is attained where L is no limit."""
     reach = sensitivity(_one_per_pair(neighbours, limit), statistic, graph)
@@ -216,7 +218,7 @@ def test_one_answer_per_pair_moves_no_further_than_derived(
     [case for case in ONE_PER_PAIR if case[3] is not WINS and case[0].vertices < 5 and case[1] < 6],
 )
 def test_one_answer_per_pair_stays_in_the_zonotope(
-    graph: Graph, limit: int, neighbours: str, statistic: Statistic
+    graph: Graph, limit: int, neighbours: NeighboursWord, statistic: Statistic
 ) -> None:
     """The gauge of every difference, by a linear program, is at most the derived one, and that is attained."""
     differences = np.unique(_neighbour_differences(graph, limit, neighbours, statistic, Fraction(1)), axis=0)

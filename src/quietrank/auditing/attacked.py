@@ -19,7 +19,7 @@ from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.zonotope import ZONOTOPE
-from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.promise.privacy import DesignWord, Neighbours, Unit
 from quietrank.statistics.method import Method
 from quietrank.statistics.scores import SCORES
 
@@ -42,7 +42,7 @@ CHORD = ((0, 1), (1, 2), (2, 3), (0, 3), (0, 2))
 PATH = ((0, 1), (1, 2), (2, 3))
 """no cycle: the zonotope is a box, and the double cover has two components"""
 
-RELATIONS = (
+RELATIONS: tuple[tuple[Neighbours, DesignWord], ...] = (
     (Neighbours.REPLACE, "private"),
     (Neighbours.REPLACE, "uniform"),
     (Neighbours.ADD_REMOVE, "private"),

@@ -17,7 +17,7 @@ from quietrank.mechanisms.perturbed_mle.loss import Calibration, smallest_gamma
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, PerturbedMLE
 from quietrank.noise import lattice
 from quietrank.promise.items import Items, declare, with_pairs
-from quietrank.promise.privacy import Neighbours, Privacy, Unit
+from quietrank.promise.privacy import DesignWord, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method
 from quietrank.statistics.statistic import Statistic
@@ -116,10 +116,10 @@ class Case:
 
 def make_case(
     mechanism: Mechanism,
-    unit: str,
-    neighbours: str = "replace",
+    unit: UnitWord,
+    neighbours: NeighboursWord = "replace",
     *,
-    design: str | None = None,
+    design: DesignWord | None = None,
     method: Method = Method.WIN_RATE,
     epsilon: float = 1.0,
     items: int = 4,

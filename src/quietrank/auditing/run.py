@@ -31,11 +31,11 @@ from quietrank.auditing.report import Audit, Finding, Histogram
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
-from quietrank.mechanisms.registry import named
+from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.noise import lattice
 from quietrank.processes import results
 from quietrank.promise.arguments import flag, number, parse, whole_number
-from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.promise.privacy import Neighbours, NeighboursWord, Unit, UnitWord
 from quietrank.statistics.method import Method
 from quietrank.votes.tallies import Tallies
 
@@ -256,9 +256,9 @@ def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[Tallies, Tal
 
 def audit(
     *,
-    mechanism: str | None = None,
-    unit: str | None = None,
-    neighbours: str | None = None,
+    mechanism: MechanismWord | None = None,
+    unit: UnitWord | None = None,
+    neighbours: NeighboursWord | None = None,
     epsilon: float | None = None,
     quick: bool = False,
     workers: int | None = None,
@@ -267,8 +267,21 @@ def audit(
 ) -> Audit:
     """Try to break the promise of every mechanism, or of those asked for; on synthetic votes, with real noise.
 
-    `risk` is the probability that a correct library fails the audit somewhere. With one worker everything runs in
-    this process.
+    mechanism   only this one: "laplace", "zonotope", "gaussian", "perturbed-mle", or a registered `Mechanism`; None or
+                "auto": all
+    unit        only promises to a "comparison" or a "person"; None: both
+    neighbours  only "replace", "add-remove" or "outcome"; None: all
+    epsilon     the promise to attack, from 0.001 to 20; None: 0.1, 1 and 4, or 1 if it shall be quick
+    quick       True: fewer cases and runs, in under a minute
+    workers     how many processes; None: one per core. With one, everything runs in this process.
+    risk        the probability that a correct library fails the audit somewhere
+    progress    called with the number of jobs that are done, and of all
+
+    >>> import quietrank as qr
+    >>> one_kind = {"mechanism": "laplace", "unit": "comparison", "neighbours": "outcome"}
+    >>> audit = qr.audit(**one_kind, quick=True, workers=1, risk=1e-6)
+    >>> audit.passed
+    True
     """
     chosen = _Chosen(
         None if mechanism is None else named(mechanism),

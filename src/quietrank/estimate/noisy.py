@@ -23,7 +23,16 @@ from quietrank.statistics.statistic import Reading, Statistic
 
 @dataclass(frozen=True, eq=False)
 class NoisyTally:
-    """A statistic with noise on it, what the noise was, and what was public from the start."""
+    """A statistic with noise on it, what the noise was, and what was public from the start.
+
+    `noisy_tally` makes it, `to_json` and `from_json` keep it, and `rerank` makes releases from it at no cost.
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    >>> tally = qr.noisy_tally(votes, qr.Privacy(epsilon=1, unit="comparison"), method="net-wins")
+    >>> tally.mechanism, len(tally.values)
+    ('laplace', 4)
+    """
 
     items: Items
     privacy: Privacy
@@ -180,7 +189,16 @@ def shrunk(noisy: Floats, noise_sd: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class GroupedTally:
-    """One noisy tally per group, which keep one promise together."""
+    """One noisy tally per group, which keep one promise together; `noisy_tally_by_group` makes it for `rerank`.
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"winner": ["tea", "tea"], "loser": ["water", "water"], "country": ["fr", "de"]})
+    >>> votes = qr.read_votes(table, ["tea", "water"], by="country", groups=["de", "fr"])
+    >>> tally = qr.noisy_tally_by_group(votes, qr.Privacy(epsilon=1, unit="comparison"))
+    >>> [(country, one.mechanism) for country, one in tally.tallies]
+    [('de', 'laplace'), ('fr', 'laplace')]
+    """
 
     by: str
     """what the votes were split by"""

@@ -21,20 +21,52 @@ from quietrank.ledger.file import broken, reading, writing
 from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
 from quietrank.promise.accounting import Charge
 from quietrank.promise.arguments import file_path, parse
-from quietrank.promise.privacy import Neighbours, Unit, checked_delta, checked_epsilon, plain_number
+from quietrank.promise.privacy import (
+    Neighbours,
+    NeighboursWord,
+    Unit,
+    UnitWord,
+    checked_delta,
+    checked_epsilon,
+    plain_number,
+)
 
 
 class BudgetLedger:
-    """A budget (ε, δ) for one set of votes, stored in a file; see `create` and `open`."""
+    """A budget (ε, δ) for one set of votes, stored in a file; make one with `create`, or `open` one.
+
+    >>> import quietrank as qr, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = qr.Ledger.create(f"{folder.name}/budget.db", epsilon=4, data="student survey", unit="person")
+    >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    >>> release = qr.rank(votes, qr.Privacy(epsilon=1, unit="person", max_per_person=6), ledger=ledger)
+    >>> ledger.spent, ledger.remaining, ledger.entries()[0].id == release.ledger_entry
+    (1.0, 3.0, True)
+    """
 
     def __init__(self, path: Path, terms: Terms) -> None:
         self.path, self.terms = path, terms
 
+    def __repr__(self) -> str:
+        terms = self.terms
+        delta = f", δ = {plain_number(float(terms.delta))}" if terms.delta else ""
+        strength = f"{terms.unit}, ε = {plain_number(float(terms.epsilon))}{delta}"
+        return f"<Ledger: {strength}, for {terms.data!r}, in {str(self.path)!r}>"
+
     @classmethod
     def create(
-        cls, path: str | Path, epsilon: float, delta: float = 0.0, *, data: str, unit: str, neighbours: str = "replace"
-    ) -> BudgetLedger:
-        """Make a new ledger, completely or not at all; it never overwrites an existing file."""
+        cls, path: str | Path, epsilon: float, delta: float = 0.0, *, data: str, unit: UnitWord,
+        neighbours: NeighboursWord = "replace",
+    ) -> BudgetLedger:  # fmt: skip
+        """Make a new ledger, completely or not at all; it never overwrites an existing file.
+
+        path            where to put the file
+        epsilon, delta  the budget of all releases together; with a delta above 0, many small ones cost less
+        data            which votes it is for, in your words
+        unit            who is protected: each "comparison", or each "person"
+        neighbours      "replace": one of them becomes any other. "add-remove": one more or less. "outcome": only
+                        the answers change.
+        """
         plans = Budget.plans(checked_epsilon(epsilon), checked_delta(delta))
         kinds = parse(Unit, "unit", unit), parse(Neighbours, "neighbours", neighbours)
         if not (isinstance(data, str) and data.strip()):
@@ -157,6 +189,10 @@ class BudgetLedger:
             raise broken(self.path, f"it has {count} entries whose sums differ from those in its header")
         if not budget.covers(spent):
             raise broken(self.path, "its entries add up to more than its budget")
+
+
+Ledger = BudgetLedger
+"""its public name, `quietrank.Ledger`"""
 
 
 def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: Spend) -> PrivacyError:

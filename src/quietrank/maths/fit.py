@@ -12,7 +12,7 @@ from scipy import linalg
 from quietrank.arrays import Floats, Indices
 from quietrank.errors import SolverError, option
 from quietrank.maths.hessian import BandedFactor, Hessian, component_lifted
-from quietrank.maths.links import Link, get_link
+from quietrank.maths.links import Link, LinkWord, get_link
 from quietrank.maths.pairs import Pairs, aggregate
 from quietrank.maths.problem import Problem
 from quietrank.maths.solver import Solution, solve
@@ -150,16 +150,24 @@ def fit_arrays(
     n_items: int,
     ridge: float = 1.0,
     tie: ArrayLike | None = None,
-    link: str | Link = "logistic",
+    link: LinkWord = "logistic",
 ) -> Fit:
     """Bradley–Terry scores of integer vote arrays, right to 1e-8. Not private.
 
-    `ridge` is γ in (γ/2)‖θ‖²; 0 gives the maximum-likelihood fit where it exists, else a SolverError.
+    winner, loser  one index from 0 to n_items − 1 per vote
+    n_items        how many items there are
+    ridge          γ in (γ/2)‖θ‖²; 0 gives the maximum-likelihood fit where it exists, else a SolverError
+    tie            one True or False per vote; None: there are no ties
+    link           the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+
+    >>> from quietrank import estimators
+    >>> estimators.fit_arrays([0, 0, 1], [1, 1, 0], n_items=2, ridge=0).scores.round(3).tolist()
+    [0.347, -0.347]
     """
     return fit_pairs(aggregate(winner, loser, n_items, tie), ridge, link)
 
 
-def fit_pairs(pairs: Pairs, ridge: float = 1.0, link: str | Link = "logistic") -> Fit:
+def fit_pairs(pairs: Pairs, ridge: float = 1.0, link: LinkWord = "logistic") -> Fit:
     """The same from aggregated pairs. Not private."""
     return Fit(solve(Problem(pairs, _checked_ridge(ridge), get_link(link))))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, getcontext, localcontext
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -192,6 +192,10 @@ _BY_NAME: dict[str, Link] = {link.name: link for link in (LOGISTIC, HYPERBOLIC_S
 def is_built_in(link: Link) -> bool:
     """Whether it is one of the links of this module, whose constants are proven."""
     return any(link is one for one in _BY_NAME.values())
+
+
+LinkWord = Link | Literal["logistic", "hyperbolic-secant"]
+"""what callers may write: a name, or a link of their own"""
 
 
 def get_link(link: str | Link) -> Link:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
@@ -10,6 +12,9 @@ from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.zonotope import ZONOTOPE
 
 AUTO = "auto"
+
+MechanismWord = Mechanism | Literal["auto", "laplace", "zonotope", "gaussian", "perturbed-mle"]
+"""what callers may write: a name of the library's own, or the object; a type checker does not know other names"""
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE)

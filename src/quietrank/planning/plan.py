@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Literal, get_args
 
 import numpy as np
 
 from quietrank.errors import QuietrankError, option
 from quietrank.mechanisms.mechanism import Mechanism
-from quietrank.mechanisms.registry import named
+from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.planning import arguments
 from quietrank.planning.arguments import whole, whole_or_none
 from quietrank.planning.forecast import Forecast, Prediction
 from quietrank.planning.question import Question
 from quietrank.planning.result import Plan
-from quietrank.planning.survey import Survey, spread_of
+from quietrank.planning.survey import SpreadWord, Survey, spread_of
 from quietrank.planning.targets import (
     EVALUATIONS,
     MOST_EPSILON,
@@ -30,11 +31,12 @@ from quietrank.planning.targets import (
     smallest_people,
 )
 from quietrank.promise.arguments import flag, parse
-from quietrank.promise.privacy import Privacy, Unit
-from quietrank.statistics.method import Method
+from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit, UnitWord
+from quietrank.statistics.method import Method, MethodWord
 
 USUAL_EPSILONS = (0.5, 1.0, 2.0)
 CURVE_POINTS = 9
+SolveWord = Literal["epsilon", "people"]
 FEWEST = 10
 """Fewer repetitions say nothing about their own error."""
 
@@ -47,18 +49,18 @@ def plan(
     votes: int | None = None,
     epsilon: float | Iterable[float] | None = None,
     target: str | None = None,
-    solve: str = "epsilon",
-    unit: str = "person",
+    solve: SolveWord = "epsilon",
+    unit: UnitWord = "person",
     one_per_pair: bool = False,
     max_per_person: int | None = None,
-    neighbours: str = "replace",
-    design: str = "private",
+    neighbours: NeighboursWord = "replace",
+    design: DesignWord = "private",
     delta: float = 0.0,
     clip: float | None = None,
-    mechanism: str = "auto",
-    method: str = "auto",
+    mechanism: MechanismWord = "auto",
+    method: MethodWord = "auto",
     top_k: int | None = None,
-    spread: float | str = "typical",
+    spread: SpreadWord = "typical",
     repetitions: int | None = None,
     seed: int = 1,
     curves: bool = True,
@@ -66,14 +68,36 @@ def plan(
 ) -> Plan:
     """What accuracy to expect of a survey that has not been run; needs no votes and costs no privacy.
 
-    Give `epsilon` (one or several) to see the accuracy, or a `target` such as "top-5 error 0.1", "rank error 0.5" or
-    "winner 0.9" for the smallest ε that meets it; with solve="people", for the smallest number of people at the given
-    ε. `spread` says how far apart the items are: close, typical, clear, the standard deviation of their strengths on
-    the logit scale, or paper. `curves` computes what a figure needs. The same seed gives the same numbers. Every
-    number is from one simulation, with its standard error beside it; a target counts as met only by two of them.
+    items, people, per_person  how many items, people, and pairs that each person is asked
+    votes                      instead of people and per_person, for unit="comparison": how many votes
+    epsilon                    the ε to look at, one or several; 0.5, 1 and 2 if there is no target
+    target                     find what meets it: "top-5 error 0.1", "rank error 0.5", "winner 0.9" and the like
+    solve                      what to find for a target. "epsilon": the smallest ε. "people": the smallest number
+                               of people at the given ε.
+    unit                       "person", "comparison"
+    neighbours                 "replace", "add-remove", "outcome"
+    design                     "private", "uniform", "public"
+    delta, one_per_pair, max_per_person, clip  as for `Privacy`; the limit is per_person if it is not given
+    mechanism                  "auto": all that keep the promise; "laplace", "zonotope", "gaussian", or a `Mechanism`;
+                               "perturbed-mle" cannot be planned
+    method                     "auto", "net-wins", "wins", "win-rate", "bradley-terry", as for `rank`
+    top_k                      for how many of the best items the top error is told; 5 if there are enough
+    spread                     how far apart items are. "close", "typical", "clear": of two, the better wins 58, 65 or
+                               75 % of the votes. A number: the standard deviation of strengths on the logit scale.
+                               "paper": the published strengths.
+    repetitions, seed          how many surveys are simulated; the same seed gives the same numbers
+    curves                     False: leave out what only a figure needs
+    progress                   called with the share of the work that is done
+
+    Every number is from one simulation, with its standard error beside it; a target counts as met only by two of them.
+
+    >>> import quietrank as qr
+    >>> plan = qr.plan(items=5, people=200, per_person=5, epsilon=1, repetitions=20, curves=False)
+    >>> plan.best.epsilon
+    1.0
     """
     wanted = None if target is None else parse_target(target)
-    if solve not in ("epsilon", "people"):
+    if solve not in get_args(SolveWord):
         raise QuietrankError(f"{option('solve')} must be epsilon or people; got {option('solve', repr(solve))}")
     for_people = wanted is not None and solve == "people"
     epsilons = _epsilons(epsilon, wanted, for_people)

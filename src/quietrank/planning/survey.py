@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import nan
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ Advance = Callable[[float], None]
 SPREADS = {"close": 0.3, "typical": 0.6, "clear": 1.2}
 """Standard deviations of strengths: between two random items the better wins 58 %, 65 %, 75 % of the votes."""
 PAPER = "paper"
+SpreadWord = float | Literal["close", "typical", "clear", "paper"]
+"""what callers may write: a standard deviation, or a word"""
 
 MOST_BY_PERSON = 200_000
 """How many votes and counts of people are simulated one by one, for each repetition."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Literal
 
 from quietrank.errors import PrivacyError, option
 from quietrank.promise.arguments import flag, number, parse, whole_number
@@ -51,15 +52,37 @@ class Design(StrEnum):
     PRIVATE = "private"
 
 
+UnitWord = Unit | Literal["comparison", "person"]
+NeighboursWord = Neighbours | Literal["replace", "add-remove", "outcome"]
+DesignWord = Design | Literal["public", "uniform", "private"]
+"""what callers may write: the word, or the member it stands for"""
+
+
 @dataclass(frozen=True, init=False)
 class Privacy:
     """A promise of ε-differential privacy, or of (ε, δ) where `delta` is given.
 
-    `unit` and `epsilon` have no default, because no default would be safe. A person's votes are bounded by
-    `max_per_person`, the limit L on their total weight, by `one_per_pair`, which averages what a person said of
-    one pair into one answer, or by `clip`, the limit C on the Euclidean norm of what they add to the counts (only
-    for the Gaussian mechanism). For `unit="comparison"` under `add-remove`, `max_per_person` keeps no more than L
-    votes of each person, so that a ledger for people can account for the release.
+    `unit` and `epsilon` have no default, because no default would be safe.
+
+    epsilon         how strong: results are at most e^ε times as likely with one unit changed; 1 is a usual choice
+    unit            what is protected. "comparison": each single vote. "person": everything that one person said.
+    delta           0, or the small probability with which the promise may fail; above 0 it allows Gaussian noise
+    neighbours      what may change. "replace": one unit becomes any other. "add-remove": there is one unit more or
+                    less. "outcome": only the answers; with design="public", and only with it.
+    design          who met whom. "private": a secret. "uniform": a secret, but pairs were drawn at random, which
+                    takes less noise. "public": known to all.
+    max_per_person  L: a person's votes are scaled down to this total weight. For "comparison" under "add-remove", no
+                    more than L votes of each person count, so that a ledger for people can account for the release.
+    one_per_pair    True: what a person said of one pair is averaged into one answer
+    clip            C: a person's votes are scaled down until they add no more than this Euclidean norm to the
+                    counts; for Gaussian noise only
+
+    A person is bounded by at least one of the last three.
+
+    >>> import quietrank as qr
+    >>> privacy = qr.Privacy(epsilon=1, unit="person", max_per_person=15)
+    >>> privacy.statement.partition(":")[0]
+    "No single person's votes can be read out of this ranking"
     """
 
     epsilon: float
@@ -74,10 +97,10 @@ class Privacy:
     def __init__(
         self,
         epsilon: float,
-        unit: str,
+        unit: UnitWord,
         delta: float = 0.0,
-        neighbours: str = "replace",
-        design: str = "private",
+        neighbours: NeighboursWord = "replace",
+        design: DesignWord = "private",
         max_per_person: float | None = None,
         one_per_pair: bool = False,
         clip: float | None = None,

@@ -10,18 +10,31 @@ from typing import TYPE_CHECKING, Any
 from quietrank.errors import ReleaseError
 from quietrank.promise.items import check_names
 from quietrank.promise.privacy import Neighbours, Privacy
-from quietrank.publish.release import Release
+from quietrank.publish.release import Release, strength
 from quietrank.publish.tabular import DAMAGE, Tabular, damage, promise, read_json
 
 if TYPE_CHECKING:
-    pass
+    from rich.console import Group
 
 FORMAT = "quietrank/grouped-release/1"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupedRelease(Tabular):
-    """Private rankings of the same items, one for each group of voters, ready to publish."""
+    """Private rankings of the same items, one for each group of voters, ready to publish; `rank_by_group` makes it.
+
+    Going through it gives each group with its `Release`, and the name of a group in brackets gives that release.
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"winner": ["tea", "tea"], "loser": ["water", "water"], "country": ["fr", "de"]})
+    >>> votes = qr.read_votes(table, ["tea", "water"], by="country", groups=["de", "fr"])
+    >>> releases = qr.rank_by_group(votes, qr.Privacy(epsilon=1, unit="comparison"))
+    >>> [(country, len(release)) for country, release in releases]
+    [('de', 2), ('fr', 2)]
+    >>> sorted(row.item for row in releases["fr"])
+    ['tea', 'water']
+    """
 
     by: str
     """what the votes were split by"""
@@ -33,13 +46,25 @@ class GroupedRelease(Tabular):
             raise ReleaseError("the groups do not have one promise and one payment; rank them together")
 
     def __getitem__(self, group: str) -> Release:
+        if group not in self:
+            raise ReleaseError(f"there is no group {group!r}; the groups are {', '.join(self.groups)}")
         return dict(self.releases)[group]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.groups)
+    def __iter__(self) -> Iterator[tuple[str, Release]]:
+        return iter(self.releases)
+
+    def __contains__(self, group: object) -> bool:
+        return group in self.groups
 
     def __len__(self) -> int:
         return len(self.releases)
+
+    def __repr__(self) -> str:
+        from quietrank.render.screen import visible
+
+        first = self.releases[0][1]
+        size = f"{len(self)} groups by {visible(self.by)}, {len(first)} items each"
+        return f"<GroupedRelease: {size}; {strength(self.privacy)}, {first.mechanism.name}>"
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -82,10 +107,10 @@ class GroupedRelease(Tabular):
             "privacy": promise(self.privacy) | {"statement": self.statement},
         }
 
-    def __str__(self) -> str:
-        from quietrank.render.table import as_text, render_grouped
+    def _page(self) -> Group:
+        from quietrank.render.table import render_grouped
 
-        return as_text(render_grouped(self))
+        return render_grouped(self)
 
     @classmethod
     def from_json(cls, path: str | Path) -> GroupedRelease:

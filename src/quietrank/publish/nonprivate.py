@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 from quietrank.maths.fit import Fit, fit_pairs
+from quietrank.maths.links import LinkWord
 from quietrank.maths.pairs import Pairs
 from quietrank.promise.items import Items
 from quietrank.publish.files import FIT
@@ -15,14 +16,21 @@ from quietrank.publish.release import order
 from quietrank.publish.tabular import Tabular
 
 if TYPE_CHECKING:
-    pass
+    from rich.console import Group
 
 WARNING = "Not private: exact scores from exact votes. Do not publish where the votes are confidential."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NonPrivateFit(Tabular):
-    """Bradley–Terry scores of exact votes. NOT private."""
+    """Bradley–Terry scores of exact votes. NOT private; `fit` makes it.
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"winner": ["tea", "tea", "water"], "loser": ["water", "water", "tea"]})
+    >>> qr.fit(qr.read_votes(table, ["tea", "water"])).scores.round(3).tolist()
+    [0.347, -0.347]
+    """
 
     kind = FIT
 
@@ -32,7 +40,7 @@ class NonPrivateFit(Tabular):
     """None where there are too many items to compute them all"""
 
     @classmethod
-    def of(cls, items: Items, pairs: Pairs, ridge: float, link: str) -> NonPrivateFit:
+    def of(cls, items: Items, pairs: Pairs, ridge: float, link: LinkWord) -> NonPrivateFit:
         fitted = fit_pairs(pairs, ridge, link)
         try:
             return cls(items, fitted, fitted.standard_errors)
@@ -61,10 +69,16 @@ class NonPrivateFit(Tabular):
             rows.append(row)
         return rows
 
-    def __repr__(self) -> str:
-        from quietrank.render.table import as_text, render_fit
+    def _page(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
 
-        return as_text(render_fit(self)) + "\n" + WARNING
+        from quietrank.render.table import render_fit
+
+        return Group(*render_fit(self).renderables, Text(WARNING, style="bold"))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -6,7 +6,7 @@ A release holds nothing that was not paid for: no true counts, no timings, no co
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,11 +20,11 @@ from quietrank.errors import ReleaseError, either
 from quietrank.estimate.methods import Estimate
 from quietrank.promise.arguments import whole_number
 from quietrank.promise.items import Items, check_names
-from quietrank.promise.privacy import Privacy
+from quietrank.promise.privacy import Privacy, plain_number
 from quietrank.publish.tabular import DAMAGE, NoiseRecord, Tabular, a_list, damage, figure, promise, read_json, text
 
 if TYPE_CHECKING:
-    pass
+    from rich.console import Group
 
 FORMAT = "quietrank/release/1"
 
@@ -44,9 +44,20 @@ class Row:
     score_high: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release(Tabular):
-    """A private ranking, ready to publish."""
+    """A private ranking, ready to publish; `rank` and `rerank` make it, `print` shows it, and so does a notebook.
+
+    Going through it gives its rows, from the best item to the last.
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    >>> release = qr.rank(votes, qr.Privacy(epsilon=1, unit="comparison"))
+    >>> [row.rank for row in release], len(release), release.privacy.epsilon
+    ([1, 2, 3, 4], 4, 1.0)
+    >>> qr.Release.from_dict(release.to_dict()) == release
+    True
+    """
 
     ranking: tuple[Row, ...]
     privacy: Privacy
@@ -58,6 +69,23 @@ class Release(Tabular):
     made_with: str = f"quietrank {__version__}"
     ledger_entry: str | None = None
     """the id of the ledger's entry that paid for it, where there is a ledger"""
+
+    def __len__(self) -> int:
+        return len(self.ranking)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.ranking)
+
+    def __repr__(self) -> str:
+        from quietrank.render.screen import visible
+
+        first = f"{visible(self.ranking[0].item)} first of {len(self)} items"
+        return f"<Release: {first}; {strength(self.privacy)}, {self.mechanism.name}>"
+
+    @property
+    def statement(self) -> str:
+        """The promise in one plain sentence."""
+        return self.privacy.statement
 
     def top(self, k: int) -> Release:
         """The same release with only the first k items shown: they are public already, so it costs nothing."""
@@ -88,10 +116,10 @@ class Release(Tabular):
         known = [name for name in rows[0] if any(row[name] is not None for row in rows)]
         return [{name: row[name] for name in known} for row in rows]
 
-    def __str__(self) -> str:
-        from quietrank.render.table import as_text, render
+    def _page(self) -> Group:
+        from quietrank.render.table import render
 
-        return as_text(render(self))
+        return render(self)
 
     @classmethod
     def from_json(cls, path: str | Path) -> Release:
@@ -117,6 +145,12 @@ class Release(Tabular):
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
+
+
+def strength(privacy: Privacy) -> str:
+    """What is protected and how strongly, in a few words."""
+    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
+    return f"{privacy.unit}, ε = {plain_number(privacy.epsilon)}{delta}"
 
 
 def _ranking(rows: Any) -> tuple[Row, ...]:

@@ -8,6 +8,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,11 +20,14 @@ from quietrank.promise.privacy import Privacy
 from quietrank.publish.files import RELEASE, Kind, write_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
+    from rich.console import Group
 
 
 class Tabular:
-    """A result that has rows, and can be written down."""
+    """A result that has rows, and can be written down, shown, and handed to a data frame."""
 
     kind: ClassVar[Kind] = RELEASE
 
@@ -35,11 +39,34 @@ class Tabular:
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, in the published format."""
 
+    @abstractmethod
+    def _page(self) -> Group:
+        """What a terminal and a notebook show: the table, and the sentences that go with it."""
+
+    def __str__(self) -> str:
+        from quietrank.render.table import as_text
+
+        return as_text(self._page())
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from quietrank.render.html import as_html
+
+        return as_html(self._page())
+
     def table(self) -> pa.Table:
         """The rows as an Arrow table."""
         import pyarrow
 
         return pyarrow.Table.from_pylist(self.rows())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas data frame."""
+        return _library("pandas").DataFrame(self.rows())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars data frame."""
+        return _library("polars").from_arrow(self.table())
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All of it as JSON text; also written to `path`, whole or not at all."""
@@ -48,6 +75,14 @@ class Tabular:
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV text; also written to `path`, whole or not at all."""
         return written(csv_text(self.rows()), path, self.kind)
+
+
+def _library(name: str) -> Any:
+    """A library that quietrank can do without."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise QuietrankError(f"to_{name} needs {name}, which is not installed; pip install {name}") from None
 
 
 @dataclass(frozen=True)

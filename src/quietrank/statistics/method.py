@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Literal
 
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
@@ -27,6 +28,10 @@ class Method(StrEnum):
     WINS = "wins"
     WIN_RATE = "win-rate"
     BRADLEY_TERRY = "bradley-terry"
+
+
+MethodWord = Method | Literal["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
+"""what callers may write: the word, or the member it stands for"""
 
 
 def needs_pairs(method: Method, privacy: Privacy) -> bool:

@@ -12,9 +12,11 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quietrank.errors import VotesError, option
-from quietrank.promise.privacy import Unit
+from quietrank.errors import QuietrankError, VotesError, option
+from quietrank.promise.arguments import parse
+from quietrank.promise.privacy import Unit, UnitWord
 from quietrank.promise.promise import Bounded
+from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes, collect, no_votes
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
 SHOWN = 3
 
 
-@dataclass(frozen=True)
+CONFIDENTIAL = "Confidential: exact counts, for the data holder only; do not publish."
+
+
+@dataclass(frozen=True, repr=False)
 class Report:
     """What is in a file of votes. Confidential: exact counts, for the data holder only."""
 
@@ -44,6 +49,52 @@ class Report:
     examples: tuple[str, ...] = ()
     unmentioned: tuple[str, ...] = ()
     """declared items without votes"""
+
+    def __repr__(self) -> str:
+        return "\n".join([CONFIDENTIAL, *self.lines()])
+
+    def lines(self) -> list[str]:
+        """The columns, the counts, and examples of what is wrong, a line each, for a terminal."""
+        columns = {f"column read as {role}": visible(name) for role, name in self.columns.items()}
+        if self.unread:
+            columns["columns not read"] = visible(", ".join(self.unread))
+        shown = [f"{name:28}{value:>12}" for name, value in (columns | self._counts()).items()]
+        if self.unmentioned:
+            some = visible(", ".join(self.unmentioned[:5])) + (", …" if len(self.unmentioned) > 5 else "")
+            shown.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
+        return [*shown, *(f"  {visible(example)}" for example in self.examples)]
+
+    def _counts(self) -> dict[str, float]:
+        counts: dict[str, float] = {
+            "rows": self.rows, "usable votes": self.votes, "of them ties": self.ties, "items": self.items
+        }  # fmt: skip
+        if self.people is not None:
+            counts["people"] = self.people
+            counts |= {f"votes per person, {name}": value for name, value in self.votes_per_person.items()}
+        return counts | {f"invalid: {flaw}": count for flaw, count in self.flaws.items()}
+
+
+def check(votes: Votes, *, unit: UnitWord | None = None) -> Report:
+    """What is in the votes and what is wrong with them. Confidential: for the data holder only.
+
+    votes  what `read_votes` returned
+    unit   "person": a vote of nobody is a flaw too. "comparison" or None: votes need not name anybody.
+
+    Invalid rows are counted by what is wrong with them, and shown by example; the report is no error.
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"winner": ["tea", "tea", "tae"], "loser": ["water", "water", "water"]})
+    >>> report = qr.check(qr.read_votes(table, ["tea", "water"]))
+    >>> report.votes, report.flaws
+    (2, {'undeclared item': 1})
+    """
+    if not isinstance(votes, Votes):
+        raise QuietrankError("give what read_votes returned: check(read_votes(...))")
+    people = unit is not None and parse(Unit, "unit", unit) is Unit.PERSON
+    if people:
+        votes.require_person()
+    return report(votes, people=people)
 
 
 def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, int]:

@@ -61,7 +61,15 @@ class Columns:
 
 @dataclass(frozen=True)
 class Votes:
-    """Votes that have not been looked at yet, with the list of items they are about. Confidential."""
+    """Votes that have not been looked at yet, with the list of items they are about. Confidential.
+
+    `read_votes` makes them; `rank`, `noisy_tally`, `fit` and `check` take them.
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=3, people=5, per_person=2), items_from_votes=True)
+    >>> votes.items.names
+    ('item-1', 'item-2', 'item-3')
+    """
 
     source: files.Source
     columns: Columns
@@ -182,11 +190,25 @@ def read_votes(
 ) -> Votes:
     """Votes from a file, a pandas, polars or pyarrow table, or any Ibis table.
 
-    `items` is the public list of what is ranked. Without it, say `items_from_votes=True`, and only if who is on
-    the list is no secret. `pairs` is the public list of pairs that people may be asked about; without it all are.
-    Column names are recognised where they are common and can be given where not.
-    `by` names the column of a vote's group, and `groups` is the public list of groups, for `rank_by_group`.
-    With `skip_invalid`, rows that cannot be used are dropped one by one instead of being an error.
+    source            the path of a CSV, Parquet or JSON Lines file, a pandas, polars or pyarrow table, or an Ibis table
+    items             the public list of what is ranked
+    items_from_votes  True: take the list from the votes, and only if who is on it is no secret
+    winner, loser     the columns of the two items, where one column names the winner
+    tie               the column that says whether the two were equal
+    a, b, outcome     the columns of the two items and of who won: "a", "b", "tie", a column's name or an item's
+    person            the column of who voted
+    delimiter         between the cells of a CSV file; None: found out
+    pairs             the public list of pairs that people may be asked about; None: all
+    by, groups        the column of a vote's group, and the public list of all groups, for `rank_by_group`
+    skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
+
+    Columns with common names, such as winner and loser or model_a, model_b and winner, need not be named.
+
+    >>> import pyarrow as pa
+    >>> import quietrank as qr
+    >>> table = pa.table({"who": ["ana", "ben"], "winner": ["tea", "tea"], "loser": ["water", "coffee"]})
+    >>> qr.read_votes(table, items=["tea", "coffee", "water"], person="who")
+    Votes(a pyarrow table, 3 items, confidential)
     """
     opened = _open(source, delimiter)
     columns = recognise(opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person)

@@ -19,7 +19,7 @@ from quietrank.mechanisms.perturbed_mle.loss import (
     smallest_gamma,
 )
 from quietrank.promise.arguments import parse
-from quietrank.promise.privacy import Neighbours, Privacy, Unit
+from quietrank.promise.privacy import Neighbours, NeighboursWord, Privacy, Unit
 
 TIGHT, PUBLISHED = Calibration.TIGHT, Calibration.PUBLISHED
 
@@ -64,7 +64,7 @@ def test_the_scale_is_the_smallest(epsilon: float, log_gamma: float, privacy: Pr
 
 
 @pytest.mark.parametrize(("neighbours", "factor"), [("replace", 4), ("add-remove", 2)])
-def test_with_enough_ridge_the_determinant_is_free(neighbours: str, factor: int) -> None:
+def test_with_enough_ridge_the_determinant_is_free(neighbours: NeighboursWord, factor: int) -> None:
     """λ = 4L/ε or 2L/ε as soon as γ ≥ λ."""
     privacy = Privacy(0.5, "person", neighbours=neighbours, max_per_person=7)
     free = factor * 7 / 0.5
@@ -77,8 +77,8 @@ def test_linear_form_has_the_closed_form_solution(gamma: float) -> None:
     """γ < λ: (1 + r)²/(2γ) [+ 2r/γ] = ε/L with r = γ/λ is a quadratic equation in r."""
     L, epsilon = 5, 1.0
     for neighbours, r in (
-        ("add-remove", math.sqrt(2 * gamma * epsilon / L) - 1),
-        ("replace", math.sqrt(8 + 2 * gamma * epsilon / L) - 3),
+        (Neighbours.ADD_REMOVE, math.sqrt(2 * gamma * epsilon / L) - 1),
+        (Neighbours.REPLACE, math.sqrt(8 + 2 * gamma * epsilon / L) - 3),
     ):
         privacy = Privacy(epsilon, "person", neighbours=neighbours, max_per_person=L)
         expected = gamma / r if r < 1 else (2 if neighbours == "add-remove" else 4) * L / epsilon

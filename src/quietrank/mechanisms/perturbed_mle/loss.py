@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
+from typing import Literal
 
 from quietrank.errors import PrivacyError, either, option
 from quietrank.maths.links import LOGISTIC, Link
@@ -35,6 +36,10 @@ class Calibration(StrEnum):
     """the smallest λ that the bounds of this module allow"""
     PUBLISHED = "published"
     """λ = 8Lκ1/ε with γ ≥ 4κ2/ε for comparisons, γ ≥ 8Lκ2/ε for people"""
+
+
+CalibrationWord = Calibration | Literal["tight", "published"]
+"""what callers may write: the word, or the member it stands for"""
 
 
 GAMMA_FACTOR = {Calibration.TIGHT: 0.2, Calibration.PUBLISHED: 2.0}
