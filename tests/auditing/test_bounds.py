@@ -84,7 +84,7 @@ def test_neighbours_differ_in_one_unit(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [case for case in FEW if case.groups is not None], ids=lambda case: case.name)
 def test_a_unit_moves_from_one_group_to_another(case: Case) -> None:
-    """Under replace, with nobody else changing group; the sizes of the groups are then different, and only they."""
+    """Under replace, nobody else changes groups; then only the sizes of the groups differ."""
     moved = [pair for pair in neighbours.neighbouring(case, 20) if _homes(pair.one) != _homes(pair.other)]
     assert moved
     for pair in moved:

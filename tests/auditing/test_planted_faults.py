@@ -45,7 +45,7 @@ SMALL = Sizes(
     pairs=6, releases=1, draws=1200, runs=12_000, most_runs=12_000, gaussian_runs=30_000, slow_runs=100, tries=4
 )
 RISK = 1e-8
-"""a sound library fails a test of this file less than once in a million runs"""
+"""a correct library fails a test of this file less than once in a million runs"""
 
 PERTURBED = PERTURBED_MLE
 VOTES = make_case(LAPLACE, "comparison", method=Method.WINS, items=3)
@@ -376,7 +376,7 @@ def the_constants_of_the_logistic_link(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def half_the_scale_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of λ, and nobody who recomputes what it loses."""
+    """Half of λ, and the loss is not recomputed."""
     derive = perturbed.noise_scale  # type: ignore[attr-defined]
     monkeypatch.setattr(perturbed, "noise_scale", lambda *arguments: derive(*arguments) / 2)
     monkeypatch.setattr(perturbed, "privacy_loss", lambda *arguments: 0.0)

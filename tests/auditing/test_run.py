@@ -1,4 +1,4 @@
-"""The whole audit: it passes on the library as it is, in all its parts, and says so in every form."""
+"""The whole audit: it passes on the unchanged library, in all its parts, and says so in every format."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from quietrank.cli import app as cli
 from quietrank.errors import PrivacyError
 
 RISK = 1e-7
-"""the audit of a sound library fails less than once in a million runs of these tests"""
+"""the audit of a correct library fails less than once in a million runs of these tests"""
 
 
 def test_a_part_of_the_quick_audit_passes() -> None:
-    """One mechanism and unit, always; `.ci/run` has the whole of it."""
+    """One mechanism and unit, always; `.ci/run` runs all of it."""
     quick = run.audit(quick=True, mechanism="zonotope", unit="person", neighbours="replace", risk=RISK)
     assert quick.passed, str(quick)
     assert {finding.check for finding in quick.findings} == {"bounds", "loss", "noise", "black box"}
@@ -91,7 +91,7 @@ def test_the_library_can_be_called() -> None:
 
 
 def test_the_published_noise_for_people_loses_twice_what_it_claims() -> None:
-    """The example of docs/audit.md as it stands: Laplace(L/ε) on wins under replace, a lower bound above 1.8 ε.
+    """The example of docs/audit.md, unchanged: Laplace(L/ε) on wins under replace, a lower bound above 1.8 ε.
 
     Two runs gave 1.94 and 1.93; a standard error is about 0.016, so 1.8 is some eight of them away.
     """

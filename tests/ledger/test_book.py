@@ -1,4 +1,4 @@
-"""The ledger: exact sums, refusals with figures, a history that nobody touches unnoticed, files that are no ledger."""
+"""The ledger: exact sums, refusals with figures, a history that nobody can change unnoticed, other files."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_releases_without_rho_add_up_plainly(path: Path) -> None:
 
 
 def test_releases_without_rho_draw_on_their_own_share(path: Path) -> None:
-    """After others, (ε, δ) without ρ adds up plainly within the δ that is kept for it."""
+    """After others, (ε, δ) without ρ adds up plainly within the δ that is reserved for it."""
     ledger = new(path, 1.0, 64e-6)
     ledger.debit(pure(0.1))
     charge = Charge(qr.Privacy(0.1, "comparison", 4e-7), Cost(0.1, 4e-7, None), "no rho")
@@ -254,7 +254,7 @@ TOUCHES = {
 
 
 def test_a_forged_header_is_noticed(path: Path) -> None:
-    """With the seal computed anew: sums that are not those of the entries, another plan, no such plan."""
+    """With the seal recomputed: sums that differ from the entries, another plan, a plan that does not exist."""
     ledger = new(path, 1.0, 1e-6)
     for _ in range(3):
         ledger.debit(pure(0.1))
@@ -280,7 +280,7 @@ def touched(path: Path, touch: str) -> None:
 
 @pytest.mark.parametrize("touch", TOUCHES.values(), ids=TOUCHES.keys())
 def test_a_touched_history_is_noticed(path: Path, touch: str) -> None:
-    """Edited, deleted, reordered, cut short: verify says so in one line."""
+    """Edited, deleted, reordered, truncated: verify says so in one line."""
     ledger = new(path)
     for _ in range(5):
         ledger.debit(pure(0.1))
@@ -305,7 +305,7 @@ def test_nothing_is_added_to_a_history_whose_end_was_touched(path: Path, name: s
 
 
 def test_a_rolled_back_file_does_not_match_the_last_release(path: Path, tmp_path: Path) -> None:
-    """An old copy is whole in itself; the id in the last release is what gives it away."""
+    """An old copy is valid in itself; the id in the last release gives it away."""
     ledger = new(path)
     ledger.debit(pure(0.1))
     shutil.copy(path, tmp_path / "old")
@@ -382,7 +382,7 @@ def test_the_command_line_refuses_a_ledger_with_two_names(run: Run, tmp_path: Pa
     assert "2 names (hard links)" in done.stderr
 
 
-# ---- files that are no ledger ----------------------------------------------------------------------------------
+# ---- files that are not ledgers --------------------------------------------------------------------------------
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_the_command_line_says_when_a_ledger_is_broken(run: Run, tmp_path: Path)
 
 
 def test_the_commands_of_the_docs_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """docs/ledger.md, as it stands."""
+    """The example of docs/ledger.md, unchanged."""
     page = (Path(__file__).parent.parent.parent / "docs" / "ledger.md").read_text(encoding="utf-8")
     block = page.split("```console\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)

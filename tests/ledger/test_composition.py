@@ -186,7 +186,7 @@ gaussians = st.tuples(st.floats(1e-3, 5), st.floats(1e-12, 1e-3)).map(lambda p: 
 
 @given(st.sampled_from(BUDGETS), st.lists(st.one_of(pures, gaussians), min_size=1, max_size=12))
 def test_what_is_covered_has_a_proof(terms: tuple[float, float], costs: list[Cost]) -> None:
-    """A covered sequence keeps (ε, δ) by basic composition or by the Rényi divergence at one order, computed anew."""
+    """A covered sequence keeps (ε, δ) by basic composition or by the Rényi divergence at one order, recomputed."""
     epsilon, delta = terms
     budget = Budget.of(epsilon, delta)
     kept: list[Cost] = []
@@ -310,7 +310,7 @@ def test_every_conversion_is_allowed_or_refused_as_designed() -> None:
 
 
 def test_a_vote_of_the_file_costs_no_more_where_votes_are_kept() -> None:
-    """At most L votes kept per person: 1 and 2 in a ledger for votes, as without a limit, because the noise is that
+    """At most L votes counted per person: 1 and 2 in a ledger for votes, as without a limit, because the noise is that
     for a kept vote replaced; the page with the proof says the same."""
     kept, free = release(COMPARISON, ADD_REMOVE, 3), release(COMPARISON, ADD_REMOVE, None)
     for neighbours, k in ((ADD_REMOVE, 1), (REPLACE, 2)):

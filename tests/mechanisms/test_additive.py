@@ -98,7 +98,7 @@ def test_the_zonotope_needs_one_answer_per_pair_and_net_wins(promise: dict[str, 
 
 
 def test_the_limit_is_filled_in_from_the_askable_pairs() -> None:
-    """One answer per pair: nobody weighs more than all pairs; a smaller limit stays."""
+    """One answer per pair: nobody weighs more than all pairs; a smaller limit is unchanged."""
     assert for_items(Privacy(1, "person", one_per_pair=True), SIX).limit == 15
     assert for_items(Privacy(1, "person", one_per_pair=True, max_per_person=4), SIX).limit == 4
     assert for_items(Privacy(1, "person", one_per_pair=True, max_per_person=99), SIX).limit == 15
@@ -120,7 +120,7 @@ def test_the_limit_is_filled_in_from_the_askable_pairs() -> None:
 def test_the_default_clip_is_a_typical_norm(
     statistic: Statistic, neighbours: NeighboursWord, design: DesignWord
 ) -> None:
-    """Between a third of and the whole largest norm that a person with L votes can have."""
+    """Between a third of the largest norm that a person with L votes can have and that norm."""
     items, L = Items(tuple(item_names(20))), 40
     privacy = Privacy(1, "person", delta=1e-6, neighbours=neighbours, design=design, max_per_person=L)
     largest = {WINS: L, WINS_AND_LOSSES: L * 2**0.5}.get(statistic, L / 2**0.5)

@@ -50,7 +50,7 @@ def test_an_open_value_is_not_guessed() -> None:
 
 
 def test_the_precision_of_others_is_left_alone() -> None:
-    """arb's precision is global; it comes back as it was."""
+    """arb's precision is global; it is restored afterwards."""
     before = ctx.prec
     exact.rounded(lambda uniforms: [exact.exponential_sum(uniforms)], 3)
     assert ctx.prec == before

@@ -1,4 +1,4 @@
-"""K-norm noise: the radius is gamma, the shape uniform, the density exp(−ε‖z‖); and other noise is told apart."""
+"""K-norm noise: the radius is gamma, the shape uniform, the density exp(−ε‖z‖); and other noise is rejected."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_every_point_of_the_zonotope_lies_in_exactly_one_tile(graph: Graph) -> N
 
 @pytest.mark.parametrize("graph", [complete(4), K4_LESS_ONE, CYCLE_WITH_CHORD, TWO_PARTS])
 def test_forests_are_uniform(graph: Graph) -> None:
-    """Each of them comes up equally often: a chi-square statistic within six standard deviations."""
+    """Each of them occurs equally often: a chi-square statistic within six standard deviations."""
     rng = np.random.default_rng(7)
     draws = 4000
     found = Counter(tuple(sorted(spanning_forest(graph, lambda k: int(rng.integers(k))))) for _ in range(draws))

@@ -27,5 +27,5 @@ def test_the_predicted_error_is_that_of_releases(setting: Setting) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_twelve_predictions_are_within_15_per_cent_or_0_02(setting: Setting) -> None:
-    """Two standard errors beyond the tolerance; where prediction and truth agree, that is four or more in all."""
+    """Two standard errors beyond the tolerance; where prediction and truth agree, that is four or more in total."""
     _check(setting, 500, errors=2)

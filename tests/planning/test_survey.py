@@ -114,7 +114,7 @@ def test_a_sample_of_people_tells_what_clipping_keeps(monkeypatch: pytest.Monkey
 
 
 def test_different_questions_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one answer per pair nobody is asked a pair twice, however many are asked, and all pairs come up alike."""
+    """With one answer per pair nobody is asked a pair twice, however many are asked; all pairs are equally likely."""
     for each, shuffled in product((2, 5, 6, 10), (0, 10**6)):
         monkeypatch.setattr(surveys, "MOST_SHUFFLED", shuffled)
         drawn = surveys._distinct(10, (4000, each), np.random.default_rng(1))

@@ -139,7 +139,7 @@ def test_a_statistic_that_pays_for_what_is_public_is_refused() -> None:
 
 
 def _answers(graph: Graph, limit: int) -> list[dict[tuple[int, int], tuple[Fraction, Fraction]]]:
-    """Everything one person may say with one answer per pair: pairs with a weight and y; at most `limit` in all."""
+    """Everything one person may say with one answer per pair: pairs with a weight and y; at most `limit` in total."""
     choices = [None, Fraction(0), Fraction(1, 2), Fraction(1)]
     units = []
     for said in itertools.product(choices, repeat=len(graph.edges)):
@@ -277,7 +277,7 @@ def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic)
 
 @pytest.mark.parametrize("statistic", WITH_L2)
 def test_one_vote_has_the_norm_that_is_stated(statistic: Statistic) -> None:
-    """Where votes stand alone nothing is clipped: the norm of a vote, by its definition."""
+    """Where the unit is one vote nothing is clipped: the norm of a vote, by its definition."""
     privacy = Privacy(1.0, "comparison", neighbours="add-remove")
     norms = []
     for y in (Fraction(0), Fraction(1, 2), Fraction(1)):

@@ -1,4 +1,4 @@
-"""Checking: bad rows are counted, shown and refused, or dropped one by one when told so."""
+"""Checking: bad rows are counted, shown and refused, or dropped one by one on request."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_pair_off_the_list_is_a_flaw() -> None:
 
 
 def test_a_list_of_pairs_must_cover_the_items() -> None:
-    """An item on no pair could not be ranked; parts that never meet are told apart in the release."""
+    """An item on no pair could not be ranked; parts that never meet are separated in the release."""
     with pytest.raises(VotesError, match="on no askable pair"):
         with_pairs(declare(ITEMS), [("A1", "ç")])
     apart = from_arrow([("p1", "A1", "ç", "a")], pairs=[("A1", "ç"), ("b c", "Ω")])
@@ -111,7 +111,7 @@ def test_a_list_of_pairs_must_cover_the_items() -> None:
 
 
 def test_the_report_refuses_what_a_release_refuses() -> None:
-    """An empty file: for votes that stand alone, and not for people, of whom some may have said nothing."""
+    """An empty file is refused where the unit is one vote, but not for people, who may have answered nothing."""
     with pytest.raises(VotesError, match="no votes"):
         check.report(from_arrow([]), people=False)
     assert check.report(from_arrow([]), people=True).rows == 0

@@ -94,7 +94,7 @@ def test_votes_that_stand_alone_are_read_once_too(volatile: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("by", [{}, {"by": "land", "groups": ["n"]}])
 def test_the_votes_are_mentioned_once(tmp_path: Path, by: dict[str, Any]) -> None:
-    """In the query that makes the snapshot, and in the one that counts votes that stand alone."""
+    """In the query that makes the snapshot, and in the one that counts single votes without it."""
     import ibis
 
     path = write_csv(tmp_path / "v.csv", [("1", "x", "y", "n")], ("person", "winner", "loser", "land"))
@@ -103,7 +103,7 @@ def test_the_votes_are_mentioned_once(tmp_path: Path, by: dict[str, Any]) -> Non
 
 
 def test_grouping_sets_scan_the_file_once(tmp_path: Path) -> None:
-    """What the engine plans for votes that stand alone has one scan in it."""
+    """The engine's plan for single votes has one scan in it."""
     import ibis
 
     from quietrank.votes.tally import _alone_by_item
@@ -223,7 +223,7 @@ def test_votes_in_memory_are_copied() -> None:
 
 
 def test_columns_that_are_not_needed_are_not_touched() -> None:
-    """A column of objects beside the votes is nobody's business."""
+    """A column of objects that is not part of the votes is ignored."""
     import pandas as pd
 
     frame = pd.DataFrame({"winner": ["x"], "loser": ["y"], "what": [object()]})
@@ -235,7 +235,7 @@ def test_columns_that_are_not_needed_are_not_touched() -> None:
 
 @pytest.mark.parametrize("number", ["0.10", "1e3", "1.0", "[1]", '{"a": 1}', "1e400"])
 def test_json_numbers_that_would_be_rewritten_are_refused(tmp_path: Path, number: str) -> None:
-    """0.1 and 0.10 would become one person; whole numbers of any length, and text, are kept as they are."""
+    """0.1 and 0.10 would become one person; whole numbers of any length, and text, are unchanged."""
     path = tmp_path / "v.jsonl"
     line = '{{"person": {}, "winner": "x", "loser": "y", "seconds": 0.10}}\n'
     path.write_text(line.format('"a"') + line.format(number))
@@ -261,7 +261,7 @@ def test_durations_are_refused() -> None:
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), 1e300, 2.0**63, -(2.0**70)])
 def test_a_number_out_of_range_is_a_row_that_can_be_skipped(value: float) -> None:
-    """An infinite or huge number is an item that nobody declared, no more."""
+    """An infinite or huge number is just an undeclared item."""
     import pyarrow as pa
 
     table = pa.table({"winner": [1.0, value, 2.0], "loser": [2.0, 1.0, 1.0]})

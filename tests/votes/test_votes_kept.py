@@ -1,4 +1,4 @@
-"""At most L votes per person where votes stand alone: a fixed choice that depends on that person's votes alone."""
+"""At most L votes per person where the unit is one vote: a fixed choice that depends on that person's votes alone."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _pair(rng: random.Random) -> tuple[str, str]:
 
 
 def test_the_choice_favours_no_end_of_the_list() -> None:
-    """Of 45 answers to all pairs of ten items, the 15 kept meet the first five items about as often as the rest."""
+    """Of 45 answers to all pairs of ten items, the 15 that count have the first five about as often as the rest."""
     names = [f"item {k}" for k in range(10)]
     votes = [("p", a, b, "a") for k, a in enumerate(names) for b in names[k + 1 :]]
     exposure = tally_votes(from_arrow(votes, names), _limited(15)).exposure

@@ -74,9 +74,9 @@ def worst(case: Case) -> Neighbouring:
     return Neighbouring((*change.stays, *change.one), (*change.stays, *change.other))
 
 
-def _rows(person: str, said: Saying, homes: Sequence[str] = NOWHERE) -> Rows:
+def _rows(person: str, answers: Saying, homes: Sequence[str] = NOWHERE) -> Rows:
     """The votes of a person; where there are several groups, the votes alternate between them."""
-    return tuple((person, *answer, home) for answer, home in zip(said, itertools.cycle(homes), strict=False))
+    return tuple((person, *answer, home) for answer, home in zip(answers, itertools.cycle(homes), strict=False))
 
 
 def _crowd(case: Case, rng: np.random.Generator) -> Rows:
@@ -86,8 +86,8 @@ def _crowd(case: Case, rng: np.random.Generator) -> Rows:
     homes = case.groups or NOWHERE
     rows: list[Row] = []
     for person in range(3):
-        said = tuple(_answer(rng, known) for _ in range(rng.integers(1, 8)))
-        rows += _rows(f"p{person}", said, homes[person % len(homes) :][:1])
+        answers = tuple(_answer(rng, known) for _ in range(rng.integers(1, 8)))
+        rows += _rows(f"p{person}", answers, homes[person % len(homes) :][:1])
     return tuple(rows)
 
 
@@ -97,8 +97,8 @@ def _answer(rng: np.random.Generator, pairs: Sequence[tuple[int, int]]) -> Answe
     return i, j, str(rng.choice(["a", "b", "tie"]))
 
 
-def _turned(said: Saying) -> Saying:
-    return tuple((i, j, TURNED[answer]) for i, j, answer in said)
+def _turned(answers: Saying) -> Saying:
+    return tuple((i, j, TURNED[answer]) for i, j, answer in answers)
 
 
 # ---- extremes -----------------------------------------------------------------------------------------------------
@@ -110,41 +110,41 @@ def _extremes(case: Case) -> Iterator[Change]:
         yield from _displacing(case)
         return
     constructed = _constructed(case)
-    plain = [change for said, instead in constructed for change in _placed(case, *_related(case, said, instead))]
+    plain = [change for answers, instead in constructed for change in _placed(case, *_related(case, answers, instead))]
     yield from (*plain[:2], *_skipped(case, constructed[0][0]), *plain[2:])
 
 
-def _related(case: Case, said: Saying, instead: Saying) -> tuple[Saying, Saying]:
+def _related(case: Case, answers: Saying, instead: Saying) -> tuple[Saying, Saying]:
     """The unit's answers, and the answers that replace them, as far as the relation allows it."""
     if case.privacy.neighbours is Neighbours.ADD_REMOVE:
-        return said, ()
-    return said, _turned(said) if case.privacy.neighbours is Neighbours.OUTCOME else instead
+        return answers, ()
+    return answers, _turned(answers) if case.privacy.neighbours is Neighbours.OUTCOME else instead
 
 
-def _placed(case: Case, said: Saying, instead: Saying) -> list[Change]:
+def _placed(case: Case, answers: Saying, instead: Saying) -> list[Change]:
     """The unit in one group and, where it may be replaced, also moving from one group to another; the worse first."""
     first, *others = case.groups or NOWHERE
-    stayed = Change(_rows("u", said, [first]), _rows("u", instead, [first]))
+    stayed = Change(_rows("u", answers, [first]), _rows("u", instead, [first]))
     if not others or case.privacy.neighbours is not Neighbours.REPLACE:
         return [stayed]
-    moved = Change(_rows("u", said, [first]), _rows("u", instead, others[:1]))
+    moved = Change(_rows("u", answers, [first]), _rows("u", instead, others[:1]))
     # The squared movements of two groups add up to less than the square of what one group can move by.
     return [stayed, moved] if case.mechanism == GAUSSIAN else [moved, stayed]
 
 
-def _skipped(case: Case, said: Saying) -> Iterator[Change]:
+def _skipped(case: Case, answers: Saying) -> Iterator[Change]:
     """Rows that cannot be read, are on pairs that may not be asked, or belong to a person in several groups: skipping
     them is a map that acts on this unit alone."""
     homes, removed = case.groups or NOWHERE, case.privacy.neighbours is Neighbours.ADD_REMOVE
-    unread = tuple((i, j, "?") for i, j, _ in said)
-    yield Change(_rows("u", said, homes[:1]), () if removed else _rows("u", unread, homes[:1]), skip=True)
+    unread = tuple((i, j, "?") for i, j, _ in answers)
+    yield Change(_rows("u", answers, homes[:1]), () if removed else _rows("u", unread, homes[:1]), skip=True)
     if case.items.pairs is not None:
-        everywhere = (*said, *_not_askable(case) * 5)
+        everywhere = (*answers, *_not_askable(case) * 5)
         first, second = _related(case, everywhere, _turned(everywhere[:-1]))
         yield Change(_rows("u", first, homes[:1]), _rows("u", second, homes[:1]), skip=True)
     if len(homes) > 1 and case.privacy.unit is Unit.PERSON:
         replaced = case.privacy.neighbours is Neighbours.REPLACE
-        first, second = _related(case, said, _turned(said))
+        first, second = _related(case, answers, _turned(answers))
         yield Change(_rows("u", first, homes), _rows("u", second, homes[:1] if replaced else homes), skip=True)
 
 
@@ -215,8 +215,8 @@ def _displacing(case: Case) -> Iterator[Change]:
         (((0, last, "b"),), won * limit, False),
         (tie, lost * (limit - 1) + won, False),
     ]
-    for said, besides, skip in added_to:
-        yield Change(_rows("u", said, [first]), (), skip, stays=_rows("u", besides, others[:1] or [first]))
+    for answers, besides, skip in added_to:
+        yield Change(_rows("u", answers, [first]), (), skip, stays=_rows("u", besides, others[:1] or [first]))
 
 
 # ---- random ones --------------------------------------------------------------------------------------------------
@@ -225,16 +225,16 @@ def _displacing(case: Case) -> Iterator[Change]:
 def _random_changes(case: Case, rng: np.random.Generator) -> Iterator[Change]:
     homes = case.groups or NOWHERE
     while True:
-        said, instead = _random_saying(case, rng), _random_saying(case, rng)
+        answers, instead = _random_saying(case, rng), _random_saying(case, rng)
         if case.privacy.neighbours is Neighbours.OUTCOME:
-            instead = tuple((i, j, str(rng.choice(["a", "b", "tie"]))) for i, j, _ in said)
+            instead = tuple((i, j, str(rng.choice(["a", "b", "tie"]))) for i, j, _ in answers)
         elif case.privacy.neighbours is Neighbours.ADD_REMOVE:
             instead = ()
         replaced = case.privacy.neighbours is Neighbours.REPLACE
         before = homes[rng.integers(len(homes)) :][:1]
         after = homes[rng.integers(len(homes)) :][:1] if replaced else before
         stays = _random_besides(case, rng) if case.capped else ()
-        yield Change(_rows("u", said, before), _rows("u", instead, after), stays=_rows("u", stays, homes))
+        yield Change(_rows("u", answers, before), _rows("u", instead, after), stays=_rows("u", stays, homes))
 
 
 def _random_saying(case: Case, rng: np.random.Generator) -> Saying:

@@ -1,7 +1,6 @@
 """A problem and a point in; the Hessian there, products with it and solutions of its linear systems, out.
 
-Linear systems are solved by conjugate gradients where these are quick, otherwise by the cheapest factorisation:
-dense, banded or sparse.
+Systems are solved by conjugate gradients where quick, else by the cheapest factorisation: dense, banded or sparse.
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ def test_decimal_arithmetic_finishes_what_float64_cannot(name: str, monkeypatch:
 
 
 def test_noise_too_large_for_float64_is_not_rounded_away() -> None:
-    """A draw of more than 2^53 steps is kept exactly: what float64 loses is counted against the tolerance."""
+    """A draw of more than 2^53 steps is stored exactly: what float64 loses is counted against the tolerance."""
     plan = make_plan(4, ADDED, 10.0)
     objective = objective_of(NASTY["separated"], plan, [2**53 + 1, -(2**80) - 1, 2**62 + 3, 5])
     assert objective.in_float64()[1] >= (1 + 1 + 3) * plan.grid
@@ -717,7 +717,7 @@ def test_a_public_count_gives_the_default_ridge() -> None:
     ids=["not said", "people", "some votes of each person", "clipped"],
 )
 def test_votes_must_have_been_bounded_for_the_promise(bounded: Bounded | None) -> None:
-    """As at the other crossing: counts of which nobody says how they were bounded are no counts to release."""
+    """As at the other crossing: counts that do not say how they were bounded must not be released."""
     tally, paid = replace(LADDER, bounded=bounded), Noting()
     with pytest.raises(AssertionError, match="not bounded in the way"):
         perturbed_mle(tally, ADDED, gamma=10.0, ledger=paid)
