@@ -6,26 +6,29 @@ import csv
 import io
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from quietrank.errors import QuietrankError, ReleaseError
-from quietrank.mechanisms.mechanism import Figure
 from quietrank.promise.arguments import file_path
-from quietrank.promise.privacy import Privacy
 from quietrank.publish.files import RELEASE, Kind, write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from quietrank.mechanisms.mechanism import Figure
+    from quietrank.promise.privacy import Privacy
 
 
 class Tabular:
     """A result that has rows, and can be written down."""
 
     kind: ClassVar[Kind] = RELEASE
+    columns: ClassVar[tuple[str, ...]] = ()
+    """of a result that may have no rows"""
 
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
@@ -47,7 +50,7 @@ class Tabular:
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV text; also written to `path`, whole or not at all."""
-        return written(csv_text(self.rows()), path, self.kind)
+        return written(csv_text(self.rows(), self.columns), path, self.kind)
 
 
 @dataclass(frozen=True)
@@ -125,10 +128,10 @@ def read_json(path: str | Path) -> Any:
         raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
 
 
-def csv_text(rows: list[dict[str, Any]]) -> str:
-    """Rows with the same keys as CSV text."""
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """Rows with the same keys as CSV text; where there are none, the columns alone."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0] if rows else columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return stream.getvalue()
