@@ -27,7 +27,8 @@ from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.records import chained
 from quietrank.noise import knorm
 from quietrank.promise.accounting import Charge, Cost, rho_for
-from tests.cli.test_app import GOOD, Run, run  # noqa: F401
+from tests.cli.conftest import run  # noqa: F401
+from tests.cli.running import GOOD, Run
 from tests.helpers import from_arrow, write_csv
 from tests.steps import tally_votes
 

@@ -30,6 +30,7 @@ from quietrank.errors import UsageError
 from quietrank.publish.files import PICTURE, check_output
 from quietrank.render.screen import progress
 
+PLANNED = tuple(name for name in MECHANISMS if name != "perturbed-mle")  # whose error has no public law
 survey_option = partial(typer.Option, rich_help_panel="The survey")
 
 
@@ -78,7 +79,7 @@ def plan(
     method: Method = "auto",
     mechanism: Annotated[
         str,
-        ranking_option(help="What noise is drawn; auto shows all that fit.", metavar=choice(("auto", *MECHANISMS[:3]))),
+        ranking_option(help="What noise is drawn; auto shows all that fit.", metavar=choice(("auto", *PLANNED))),
     ] = "auto",
     repetitions: Annotated[
         int | None, ranking_option(help="How many simulated surveys; more is more precise.", metavar="R", min=10)
