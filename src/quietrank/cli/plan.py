@@ -30,7 +30,7 @@ from quietrank.errors import UsageError
 from quietrank.publish.files import PICTURE, check_output
 from quietrank.render.screen import progress
 
-PLANNED = tuple(name for name in MECHANISMS if name != "perturbed-mle")  # whose error has no public law
+PLANNED = tuple(name for name in MECHANISMS if name != "perturbed-mle")  # a plan is about noise on counts
 survey_option = partial(typer.Option, rich_help_panel="The survey")
 
 
