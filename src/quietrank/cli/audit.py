@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import MECHANISMS, NEIGHBOURS, UNIT, Format, Overwrite, Printed, choice, result_option
+from quietrank.cli.options import MECHANISMS, NEIGHBOURS, UNIT, Format, Overwrite, Printed, choice, result
 from quietrank.publish.files import PICTURE, check_output
 from quietrank.render.screen import progress
 
@@ -23,8 +23,7 @@ def audit(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer cases and runs: under a minute.")] = False,
     workers: Annotated[int | None, typer.Option(help="Processes.", metavar="W", min=1)] = None,
     plot: Annotated[
-        Path | None,
-        result_option(help="Also draw the distributions of the privacy loss here: .png, .svg or .pdf.", metavar="FILE"),
+        Path | None, result("Also draw the distributions of the privacy loss here: .png, .svg or .pdf.", "FILE")
     ] = None,
     overwrite: Overwrite = False,
     format: Printed = Format.TABLE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quietrank.cli.options import UNIT, By, Groups, VotesOptions, promise_option, reads_votes
+from quietrank.cli.options import UNIT, By, Groups, VotesOptions, promise, reads_votes
 from quietrank.errors import UsageError
 from quietrank.promise.privacy import Unit
 from quietrank.render.screen import busy, show_data, visible, warn
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 @reads_votes
 def check(
     source: VotesOptions,
-    unit: Annotated[
-        str | None, promise_option(help="With person, rows that name nobody are flaws too.", metavar=UNIT)
-    ] = None,
+    unit: Annotated[str | None, promise("With person, rows that name nobody are flaws too.", UNIT)] = None,
     by: By = None,
     groups: Groups = None,
 ) -> None:
@@ -30,7 +28,7 @@ def check(
     if unit not in (None, *Unit):
         raise UsageError(f"--unit must be comparison or person; got {unit!r}")
     with busy("reading votes …"):
-        votes = source.read(items_from_votes=True, by=by, groups=groups)
+        votes = source.read(any_items=True, by=by, groups=groups)
         if unit == Unit.PERSON:
             votes.require_person()
         report = checks.report(votes, people=unit == Unit.PERSON)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from quietrank.cli.deliver import print_release
-from quietrank.cli.options import Format, Printed, promise_option
+from quietrank.cli.options import Format, Printed, promise
 from quietrank.render.screen import busy
 
 
 def demo(
-    epsilon: Annotated[float, promise_option(help="Strength of the promise; smaller is stronger.", metavar="E")] = 1.0,
+    epsilon: Annotated[float, promise("Strength of the promise; smaller is stronger.", "E")] = 1.0,
     format: Printed = Format.TABLE,
 ) -> None:
     """Rank six universities from a bundled survey of 303 students, protecting every student."""

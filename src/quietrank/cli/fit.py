@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import LINKS, Format, Printed, SkipInvalid, VotesOptions, choice, ranking_option, reads_votes
+from quietrank.cli.options import LINKS, Format, Printed, SkipInvalid, VotesOptions, choice, ranking, reads_votes
 from quietrank.render.screen import busy, warn
 
 
 @reads_votes
 def fit(
     source: VotesOptions,
-    ridge: Annotated[float, ranking_option(help="γ in (γ/2)‖θ‖²; 0 is maximum likelihood.", min=0)] = 0.0,
-    link: Annotated[str, ranking_option(help="The model of a vote.", metavar=choice(LINKS))] = "logistic",
+    ridge: Annotated[float, ranking("γ in (γ/2)‖θ‖²; 0 is maximum likelihood.", min=0)] = 0.0,
+    link: Annotated[str, ranking("The model of a vote.", choice(LINKS))] = "logistic",
     skip_invalid: SkipInvalid = False,
     format: Printed = Format.TABLE,
 ) -> None:
@@ -23,6 +23,6 @@ def fit(
     from quietrank.render.table import render_fit
 
     with busy("fitting …"):
-        scores = pipeline.fit(source.read(items_from_votes=True, skip_invalid=skip_invalid), ridge=ridge, link=link)
+        scores = pipeline.fit(source.read(any_items=True, skip_invalid=skip_invalid), ridge=ridge, link=link)
     warn(WARNING)
     print_result(scores, render_fit, format)

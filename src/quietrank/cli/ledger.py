@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import UNIT, Command, Format, Group, Neighbours, Printed, promise_option
+from quietrank.cli.options import UNIT, Command, Format, Group, Neighbours, Printed, promise
 from quietrank.render.screen import show_data
 
 ledger_app = typer.Typer(
@@ -26,11 +26,9 @@ File = Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")]
 def new(
     file: File,
     data: Annotated[str, typer.Option(help="Which votes it is for, in your words.", metavar="NAME")],
-    unit: Annotated[str, promise_option(help="Each vote, or all votes of a person.", metavar=UNIT)],
-    epsilon: Annotated[float, promise_option(help="ε of all releases together.", metavar="E")],
-    delta: Annotated[
-        float, promise_option(help="δ of all releases together; 0 allows no Gaussian noise.", metavar="D")
-    ] = 0.0,
+    unit: Annotated[str, promise("Each vote, or all votes of a person.", UNIT)],
+    epsilon: Annotated[float, promise("ε of all releases together.", "E")],
+    delta: Annotated[float, promise("δ of all releases together; 0 allows no Gaussian noise.", "D")] = 0.0,
     neighbours: Neighbours = "replace",
 ) -> None:
     """Make a budget for one set of votes. What it fixes cannot be changed later; no file is overwritten."""

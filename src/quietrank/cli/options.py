@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,9 +51,18 @@ SOLUTIONS = ("epsilon", "people")
 SPREADS = ("close", "typical", "clear", "paper")
 
 PANELS = ("What is protected", "What was asked", "Columns", "Result", "Budget")
-promise_option, ranking_option, column_option, result_option, budget_option = (
-    partial(typer.Option, rich_help_panel=panel) for panel in PANELS
-)
+
+
+def in_panel(panel: str) -> Callable[..., Any]:
+    """Options that --help shows together: their help, what stands for the value, and the name if it is not usual."""
+
+    def option(help: str, metavar: str | None = None, *names: str, **limits: Any) -> Any:
+        return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **limits)
+
+    return option
+
+
+promise, ranking, column, result, budget = map(in_panel, PANELS)
 
 
 def _without_bool(params: list[Any]) -> list[Any]:
@@ -73,129 +81,89 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """The same for a group of commands."""
-
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_bool(super().get_params(ctx))
 
 
 # ---- options of several commands -------------------------------------------------------------------------------
 
-Neighbours = Annotated[str, promise_option(help="When two sets of votes count as adjacent.", metavar=NEIGHBOURS)]
-Design = Annotated[str, promise_option(help="What is known about who was compared with whom.", metavar=DESIGN)]
+Neighbours = Annotated[str, promise("When two sets of votes count as adjacent.", NEIGHBOURS)]
+Design = Annotated[str, promise("What is known about who was compared with whom.", DESIGN)]
 Delta = Annotated[
-    float,
-    promise_option(
-        help="Above 0, such as 1e-6, it allows Gaussian noise: better for many votes per person.", metavar="D"
-    ),
+    float, promise("Above 0, such as 1e-6, it allows Gaussian noise: better for many votes per person.", "D")
 ]
-Method = Annotated[str, ranking_option(help="What items are ranked by.", metavar=choice(METHODS))]
-Gamma = Annotated[str, ranking_option(help="Ridge of Bradley-Terry scores.", metavar="[auto|NUMBER]")]
-By = Annotated[
-    str | None,
-    ranking_option(help="Column of a vote's group; each group gets a ranking, all for one ε.", metavar="COLUMN"),
-]
-Groups = Annotated[
-    str | None,
-    ranking_option(help="All groups, with --by: a file with one per line, or a,b,c.", metavar="FILE|a,b,c"),
-]
+Method = Annotated[str, ranking("What items are ranked by.", choice(METHODS))]
+Gamma = Annotated[str, ranking("Ridge of Bradley-Terry scores.", "[auto|NUMBER]")]
+By = Annotated[str | None, ranking("Column of a vote's group; each group gets a ranking, all for one ε.", "COLUMN")]
+Groups = Annotated[str | None, ranking("All groups, with --by: a file with one per line, or a,b,c.", "FILE|a,b,c")]
 SkipInvalid = Annotated[
-    bool, column_option("--skip-invalid", help="Drop rows that cannot be used, one by one, instead of refusing.")
+    bool, column("Drop rows that cannot be used, one by one, instead of refusing.", None, "--skip-invalid")
 ]
-Out = Annotated[
-    Path | None, result_option(help="Also write the release here: .json, or .csv for the table.", metavar="FILE")
-]
+Out = Annotated[Path | None, result("Also write the release here: .json, or .csv for the table.", "FILE")]
 Overwrite = Annotated[
-    bool,
-    result_option("--overwrite", help="Replace an earlier file of the same kind; never one of another kind."),
+    bool, result("Replace an earlier file of the same kind; never one of another kind.", None, "--overwrite")
 ]
-Printed = Annotated[Format, result_option("--format", help="What to print.", metavar=choice(Format))]
-
+Printed = Annotated[Format, result("What to print.", choice(Format), "--format")]
 
 # ---- options of every command that reads votes -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class VotesOptions:
-    """Which votes to read, and how."""
+    """Which votes to read, and how: every field is an option."""
 
-    path: Path
-    items: str | None
-    items_from_votes: bool
-    pairs: Path | None
-    delimiter: str | None
-    columns: dict[str, str | None]
+    votes: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.", metavar="VOTES")
+    ]
+    items: Annotated[str | None, ranking("What is ranked: a file with one item per line, or a,b,c.", "FILE|a,b,c")] = (
+        None
+    )
+    items_from_votes: Annotated[
+        bool,
+        ranking("Take the items from the votes; only if who is on the list is no secret.", None, "--items-from-votes"),
+    ] = False
+    pairs: Annotated[
+        Path | None, ranking("The pairs people may be asked about, two items per line; all without it.", "FILE")
+    ] = None
+    winner: Annotated[str | None, column("Column of the preferred item.", "COLUMN")] = None
+    loser: Annotated[str | None, column("Column of the other item.", "COLUMN")] = None
+    tie: Annotated[str | None, column("Column that flags a tie (with --winner, --loser).", "COLUMN")] = None
+    a: Annotated[str | None, column("Column of the first item.", "COLUMN", "--a")] = None
+    b: Annotated[str | None, column("Column of the second item.", "COLUMN", "--b")] = None
+    outcome: Annotated[str | None, column("Column that says a, b or tie.", "COLUMN")] = None
+    person: Annotated[str | None, column("Column that names the person.", "COLUMN")] = None
+    delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
 
     def read(
-        self,
-        *,
-        items_from_votes: bool = False,
-        skip_invalid: bool = False,
-        by: str | None = None,
-        groups: str | None = None,
+        self, *, any_items: bool = False, skip_invalid: bool = False, by: By = None, groups: Groups = None
     ) -> Votes:
+        """The votes; with `any_items` the list of items may be left out."""
         from quietrank.promise.items import parse_items, parse_names, read_pairs
         from quietrank.votes.read import read_votes
 
         return read_votes(
-            self.path,
+            self.votes,
             None if self.items is None else parse_items(self.items),
-            items_from_votes=self.items_from_votes or (items_from_votes and self.items is None),
+            items_from_votes=self.items_from_votes or (any_items and self.items is None),
             pairs=None if self.pairs is None else read_pairs(self.pairs),
             by=by,
             groups=None if groups is None else parse_names(groups, "group"),
             skip_invalid=skip_invalid,
-            delimiter=self.delimiter,
-            **self.columns,
+            **{name: getattr(self, name) for name in COLUMNS},
         )
 
 
-def _votes_options(
-    votes: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.", metavar="VOTES")
-    ],
-    items: Annotated[
-        str | None,
-        ranking_option(help="What is ranked: a file with one item per line, or a,b,c.", metavar="FILE|a,b,c"),
-    ] = None,
-    items_from_votes: Annotated[
-        bool,
-        ranking_option(
-            "--items-from-votes", help="Take the items from the votes; only if who is on the list is no secret."
-        ),
-    ] = False,
-    pairs: Annotated[
-        Path | None,
-        ranking_option(help="The pairs people may be asked about, two items per line; all without it.", metavar="FILE"),
-    ] = None,
-    winner: Annotated[str | None, column_option(help="Column of the preferred item.", metavar="COLUMN")] = None,
-    loser: Annotated[str | None, column_option(help="Column of the other item.", metavar="COLUMN")] = None,
-    tie: Annotated[
-        str | None, column_option(help="Column that flags a tie (with --winner, --loser).", metavar="COLUMN")
-    ] = None,
-    a: Annotated[str | None, column_option("--a", help="Column of the first item.", metavar="COLUMN")] = None,
-    b: Annotated[str | None, column_option("--b", help="Column of the second item.", metavar="COLUMN")] = None,
-    outcome: Annotated[str | None, column_option(help="Column that says a, b or tie.", metavar="COLUMN")] = None,
-    person: Annotated[str | None, column_option(help="Column that names the person.", metavar="COLUMN")] = None,
-    delimiter: Annotated[
-        str | None, column_option(help="What separates the columns of a CSV file.", metavar="CHAR")
-    ] = None,
-) -> VotesOptions:
-    columns = {
-        "winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome, "person": person
-    }  # fmt: skip
-    return VotesOptions(votes, items, items_from_votes, pairs, delimiter, columns)
+COLUMNS = ("winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter")
 
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that say which votes to read; it receives them as one `VotesOptions`."""
-    shared = inspect.signature(_votes_options, eval_str=True).parameters
+    shared = inspect.signature(VotesOptions, eval_str=True).parameters
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
 
     @functools.wraps(command)
     def gathered(**words: Any) -> None:
-        source = _votes_options(**{name: words.pop(name) for name in shared})
-        command(source, **words)
+        command(VotesOptions(**{name: words.pop(name) for name in shared}), **words)
 
     parameters = sorted([*shared.values(), *own], key=_panel)
     gathered.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -2,95 +2,66 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from quietrank.cli import options
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import (
-    MECHANISMS,
-    SOLUTIONS,
-    SPREADS,
-    UNIT,
-    Delta,
-    Design,
-    Format,
-    Method,
-    Neighbours,
-    Overwrite,
-    Printed,
-    choice,
-    promise_option,
-    ranking_option,
-    result_option,
-)
+from quietrank.cli.options import Format, choice
 from quietrank.errors import UsageError
 from quietrank.publish.files import PICTURE, check_output
 from quietrank.render.screen import progress
 
-PLANNED = tuple(name for name in MECHANISMS if name != "perturbed-mle")  # a plan is about noise on counts
-survey_option = partial(typer.Option, rich_help_panel="The survey")
+PLANNED = tuple(name for name in options.MECHANISMS if name != "perturbed-mle")  # a plan is about noise on counts
+survey = options.in_panel("The survey")
 
 
 def plan(
-    items: Annotated[int, survey_option(help="How many items are ranked.", min=2)],
-    people: Annotated[int | None, survey_option(help="How many people are asked.", min=1)] = None,
+    items: Annotated[int, survey("How many items are ranked.", min=2)],
+    people: Annotated[int | None, survey("How many people are asked.", min=1)] = None,
     per_person: Annotated[
-        int | None, survey_option(help="How many pairs each person compares; with --one-per-pair, all if not given.")
+        int | None, survey("How many pairs each person compares; with --one-per-pair, all if not given.")
     ] = None,
-    votes: Annotated[
-        int | None, survey_option(help="With --unit comparison: how many votes, instead of people.", min=1)
-    ] = None,
+    votes: Annotated[int | None, survey("With --unit comparison: how many votes, instead of people.", min=1)] = None,
     spread: Annotated[
-        str,
-        survey_option(
-            help="How far apart items are; a number is a standard deviation.", metavar=choice((*SPREADS, "NUMBER"))
-        ),
+        str, survey("How far apart items are; a number is a standard deviation.", choice((*options.SPREADS, "NUMBER")))
     ] = "typical",
-    unit: Annotated[str, promise_option(help="Each vote, or all votes of a person.", metavar=UNIT)] = "person",
+    unit: Annotated[str, options.promise("Each vote, or all votes of a person.", options.UNIT)] = "person",
     epsilon: Annotated[
-        str | None,
-        promise_option(help="Values of ε, separated by commas; 0.5,1,2 if not given.", metavar="E,E,..."),
+        str | None, options.promise("Values of ε, separated by commas; 0.5,1,2 if not given.", "E,E,...")
     ] = None,
     max_per_person: Annotated[
-        int | None, promise_option(help="L, if it is not the number given as --per-person.", metavar="L", min=1)
+        int | None, options.promise("L, if it is not the number given as --per-person.", "L", min=1)
     ] = None,
     one_per_pair: Annotated[
-        bool, promise_option("--one-per-pair", help="Nobody is asked the same pair twice: less noise.")
+        bool, options.promise("Nobody is asked the same pair twice: less noise.", None, "--one-per-pair")
     ] = False,
-    neighbours: Neighbours = "replace",
-    design: Design = "private",
-    delta: Delta = 0.0,
-    clip: Annotated[
-        float | None, promise_option(help="C, for Gaussian noise; chosen if not given.", metavar="C")
-    ] = None,
+    neighbours: options.Neighbours = "replace",
+    design: options.Design = "private",
+    delta: options.Delta = 0.0,
+    clip: Annotated[float | None, options.promise("C, for Gaussian noise; chosen if not given.", "C")] = None,
     target: Annotated[
-        str | None,
-        ranking_option(help='Instead of ε: "top-5 error 0.1", "rank error 0.5" or "winner 0.9".', metavar="TARGET"),
+        str | None, options.ranking('Instead of ε: "top-5 error 0.1", "rank error 0.5" or "winner 0.9".', "TARGET")
     ] = None,
     solve: Annotated[
-        str, ranking_option(help="The smallest of what meets the target.", metavar=choice(SOLUTIONS))
+        str, options.ranking("The smallest of what meets the target.", choice(options.SOLUTIONS))
     ] = "epsilon",
     top_k: Annotated[
-        int | None, ranking_option(help="How many top items matter; 5, or half of few items, if not given.", min=1)
+        int | None, options.ranking("How many top items matter; 5, or half of few items, if not given.", min=1)
     ] = None,
-    method: Method = "auto",
+    method: options.Method = "auto",
     mechanism: Annotated[
-        str,
-        ranking_option(help="What noise is drawn; auto shows all that fit.", metavar=choice(("auto", *PLANNED))),
+        str, options.ranking("What noise is drawn; auto shows all that fit.", choice(("auto", *PLANNED)))
     ] = "auto",
     repetitions: Annotated[
-        int | None, ranking_option(help="How many simulated surveys; more is more precise.", metavar="R", min=10)
+        int | None, options.ranking("How many simulated surveys; more is more precise.", "R", min=10)
     ] = None,
-    seed: Annotated[int, ranking_option(help="The same seed gives the same numbers.", min=0)] = 1,
+    seed: Annotated[int, options.ranking("The same seed gives the same numbers.", min=0)] = 1,
     plot: Annotated[
-        Path | None,
-        result_option(help="Also draw the errors against ε here: .png, .svg or .pdf.", metavar="FILE"),
+        Path | None, options.result("Also draw the errors against ε here: .png, .svg or .pdf.", "FILE")
     ] = None,
-    overwrite: Overwrite = False,
-    format: Printed = Format.TABLE,
+    overwrite: options.Overwrite = False,
+    format: options.Printed = Format.TABLE,
 ) -> None:
     """Say what accuracy to expect of a survey before it is run. Needs no votes and costs no privacy."""
     from quietrank.planning import plan as planner

@@ -5,32 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from quietrank.cli import options
 from quietrank.cli.deliver import Files, check_releases, deliver
-from quietrank.cli.options import (
-    CALIBRATIONS,
-    LINKS,
-    MECHANISMS,
-    UNIT,
-    By,
-    Delta,
-    Design,
-    Format,
-    Gamma,
-    Groups,
-    Method,
-    Neighbours,
-    Out,
-    Overwrite,
-    Printed,
-    SkipInvalid,
-    VotesOptions,
-    budget_option,
-    choice,
-    promise_option,
-    ranking_option,
-    reads_votes,
-    result_option,
-)
+from quietrank.cli.options import Format, VotesOptions, choice, reads_votes
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.publish.files import TALLY
 from quietrank.render.screen import busy, tell
@@ -46,61 +23,52 @@ if TYPE_CHECKING:
 @reads_votes
 def rank(
     source: VotesOptions,
-    unit: Annotated[
-        str | None, promise_option(help="Each vote, or all votes of a person. Required.", metavar=UNIT)
-    ] = None,
+    unit: Annotated[str | None, options.promise("Each vote, or all votes of a person. Required.", options.UNIT)] = None,
     epsilon: Annotated[
-        float | None, promise_option(help="Strength of the promise; smaller is stronger. Required.", metavar="E")
+        float | None, options.promise("Strength of the promise; smaller is stronger. Required.", "E")
     ] = None,
     max_per_person: Annotated[
         float | None,
-        promise_option(
-            help="L: a person with more votes has them scaled down to this many in all (unit comparison: L of them "
-            "count).",
-            metavar="L",
+        options.promise(
+            "L: a person with more votes has them scaled down to this many in all (unit comparison: L of them count).",
+            "L",
         ),
     ] = None,
     one_per_pair: Annotated[
         bool,
-        promise_option(
-            "--one-per-pair", help="What a person said of one pair is averaged into one answer: less noise."
+        options.promise(
+            "What a person said of one pair is averaged into one answer: less noise.", None, "--one-per-pair"
         ),
     ] = False,
-    neighbours: Neighbours = "replace",
-    design: Design = "private",
-    delta: Delta = 0.0,
+    neighbours: options.Neighbours = "replace",
+    design: options.Design = "private",
+    delta: options.Delta = 0.0,
     clip: Annotated[
         float | None,
-        promise_option(
-            help="C, for Gaussian noise: the most a person may move the counts, as a Euclidean norm.", metavar="C"
-        ),
+        options.promise("C, for Gaussian noise: the most a person may move the counts, as a Euclidean norm.", "C"),
     ] = None,
-    by: By = None,
-    groups: Groups = None,
-    method: Method = "auto",
-    gamma: Gamma = "auto",
-    mechanism: Annotated[
-        str, ranking_option(help="What noise is drawn.", metavar=choice(("auto", *MECHANISMS)))
-    ] = "auto",
+    by: options.By = None,
+    groups: options.Groups = None,
+    method: options.Method = "auto",
+    gamma: options.Gamma = "auto",
+    mechanism: Annotated[str, options.ranking("What noise is drawn.", choice(("auto", *options.MECHANISMS)))] = "auto",
     comparisons_per_item: Annotated[
-        float | None, ranking_option(help="For perturbed-mle: as expected beforehand, 2 × votes / items.", metavar="N")
+        float | None, options.ranking("For perturbed-mle: as expected beforehand, 2 × votes / items.", "N")
     ] = None,
     calibration: Annotated[
-        str, ranking_option(help="For perturbed-mle: how the noise is scaled.", metavar=choice(CALIBRATIONS))
+        str, options.ranking("For perturbed-mle: how the noise is scaled.", choice(options.CALIBRATIONS))
     ] = "tight",
     link: Annotated[
-        str, ranking_option(help="For perturbed-mle: the model of a vote.", metavar=choice(LINKS))
+        str, options.ranking("For perturbed-mle: the model of a vote.", choice(options.LINKS))
     ] = "logistic",
-    skip_invalid: SkipInvalid = False,
-    out: Out = None,
+    skip_invalid: options.SkipInvalid = False,
+    out: options.Out = None,
     save_tally: Annotated[
-        Path | None, result_option(help="Also write the noisy counts here, for quietrank rerank.", metavar="TALLY.json")
+        Path | None, options.result("Also write the noisy counts here, for quietrank rerank.", "TALLY.json")
     ] = None,
-    overwrite: Overwrite = False,
-    format: Printed = Format.TABLE,
-    ledger: Annotated[
-        Path | None, budget_option(help="Pay from this budget (see quietrank ledger).", metavar="FILE")
-    ] = None,
+    overwrite: options.Overwrite = False,
+    format: options.Printed = Format.TABLE,
+    ledger: Annotated[Path | None, options.budget("Pay from this budget (see quietrank ledger).", "FILE")] = None,
 ) -> None:
     """Make a private ranking from a file of votes.
 
@@ -113,7 +81,7 @@ def rank(
         one_per_pair=one_per_pair, clip=clip,
     )  # fmt: skip
     ridge = parse_gamma(gamma)
-    check_releases(out, save_tally, overwrite=overwrite, reads=(source.path, ledger))
+    check_releases(out, save_tally, overwrite=overwrite, reads=(source.votes, ledger))
     files = Files(overwrite)
     request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link)
     if save_tally is not None:
@@ -137,14 +105,14 @@ def rank(
             _tell_payment(budget, release)
 
 
-def _privacy(unit: str | None, epsilon: float | None, **options: Any) -> Privacy:
+def _privacy(unit: str | None, epsilon: float | None, **more: Any) -> Privacy:
     from quietrank.promise.privacy import Privacy
 
     if unit is None:
         raise UsageError("say what is protected: --unit comparison (each vote) or --unit person (all their votes)")
     if epsilon is None:
         raise UsageError("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
-    return Privacy(epsilon, unit, **options)
+    return Privacy(epsilon, unit, **more)
 
 
 def parse_gamma(word: str) -> Any:

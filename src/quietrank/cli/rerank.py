@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import Files, check_releases, deliver
-from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Printed, result_option
+from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Printed, result
 from quietrank.cli.rank import parse_gamma
 
 
@@ -16,7 +16,7 @@ def rerank(
     tally: Annotated[Path, typer.Argument(help="What rank --save-tally wrote.", metavar="TALLY.json")],
     method: Method = "auto",
     gamma: Gamma = "auto",
-    top: Annotated[int | None, result_option(help="Show only the first K items.", metavar="K")] = None,
+    top: Annotated[int | None, result("Show only the first K items.", "K")] = None,
     out: Out = None,
     overwrite: Overwrite = False,
     format: Printed = Format.TABLE,
