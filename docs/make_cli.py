@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,23 @@ def _commands(path: str, group: Any) -> Iterator[str]:
 
 
 def _rows(command: Any) -> Iterator[str]:
-    for option in command.params:
-        if option.param_type_name == "argument":
-            label = option.name.upper()
-        else:
-            label = " ".join([", ".join(option.opts), option.metavar or ""]).strip()
-        default = "" if option.default is None or option.default is False else option.default
-        yield f"| `{label}` | {option.help or ''} | {default} |".replace("FILE|a", "FILE\\|a")
+    """A row per option, under the panel that `--help` shows it in."""
+    for panel, options in groupby(command.params, lambda option: option.rich_help_panel):
+        if panel:
+            yield f"| **{panel}** | | |"
+        yield from map(_row, options)
+
+
+def _row(option: Any) -> str:
+    default = "" if option.default is None or option.default is False else option.default
+    return f"| `{_label(option)}` | {option.help or ''} | {default} |"
+
+
+def _label(option: Any) -> str:
+    if option.param_type_name == "argument":
+        return str(option.name.upper())
+    value = (option.metavar or "").replace("\n ", "").replace("|", "\\|")
+    return " ".join([", ".join(option.opts), value]).strip()
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from docs.make_cli import command_line_page
 from quietrank.cli import app as cli
@@ -72,6 +74,20 @@ def test_the_proofs_name_tests_that_exist(page: Path) -> None:
 def test_the_command_line_page_is_current() -> None:
     """docs/cli.md is what the commands say of themselves; `make docs` writes it anew."""
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == command_line_page()
+
+
+def test_every_option_is_documented() -> None:
+    """Each command has its section in docs/cli.md, and each of its options a row there, whatever wrote the page."""
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    group: Any = typer.main.get_command(cli.app)
+    commands = {f"quietrank {name}": command for name, command in group.commands.items()}
+    for name in [name for name, command in commands.items() if hasattr(command, "commands")]:
+        commands |= {f"{name} {below}": command for below, command in commands[name].commands.items()}
+    assert set(sections) == set(commands)
+    for name, command in commands.items():
+        for option in (word for param in command.params for word in param.opts if word.startswith("-")):
+            assert re.search(rf"^\| `(.*, )?{option}[`, ]", sections[name], flags=re.MULTILINE), f"{name} {option}"
 
 
 def test_nothing_names_a_place_outside_the_project() -> None:

@@ -403,7 +403,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "open votes": (lambda w: BudgetLedger.open(w.csv), "is not a ledger"),
     "open folder": (lambda w: BudgetLedger.open(w.folder), "no ledger"),
     "public ledger unit": (lambda w: qr.Ledger.create(w.folder / "b", 1, data="v", unit="vote"), "unit must be one of"),
-    "public ledger open": (lambda w: qr.Ledger.open(w.csv), "is no ledger"),
+    "public ledger open": (lambda w: qr.Ledger.open(w.csv), "is not a ledger"),
     # checks, simulations, groups by name
     "check path": (lambda w: qr.check(w.csv), r"check\(read_votes\(...\)\)"),
     "check None": (lambda w: qr.check(None), "give what read_votes returned"),

@@ -960,7 +960,7 @@ AUDIT: list[Line] = [
         ("--plot ''", USAGE, "--plot"),
         ("--plot no/p.png", REFUSED, "no folder"),
         ("--plot mine.png", REFUSED, "not a picture of ours"),
-        ("--format csv", USAGE, "is not one of"),
+        ("--format xml", USAGE, "is not one of"),
         ("--workers 0", USAGE, INVALID),
         ("--workers ''", USAGE, INVALID),
         ("--risk 0.1", USAGE, "No such option"),

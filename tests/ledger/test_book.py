@@ -29,7 +29,8 @@ from quietrank.mechanisms.registry import MechanismWord
 from quietrank.noise import knorm
 from quietrank.promise.accounting import Charge, Cost, rho_for
 from quietrank.promise.privacy import UnitWord
-from tests.cli.test_app import GOOD, Run, run  # noqa: F401
+from tests.cli.conftest import run  # noqa: F401
+from tests.cli.running import GOOD, Run
 from tests.helpers import from_arrow, write_csv
 from tests.steps import tally_votes
 

@@ -114,14 +114,15 @@ def test_a_reader_that_went_away_is_no_failure(folder: Path) -> None:
 def test_the_release_is_written_before_it_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong on the screen, the file is there."""
     from quietrank.cli import app as cli
+    from quietrank.cli import deliver
 
     def broken(*_: object) -> None:
         assert Path("r.json").exists()
         raise OSError("no screen")
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(cli, "_print_release", broken)
-    monkeypatch.setattr(cli, "silence_stdout", lambda: None)
+    monkeypatch.setattr(deliver, "print_release", broken)
+    monkeypatch.setattr(deliver, "silence_stdout", lambda: None)
     monkeypatch.setattr(sys, "argv", ["quietrank", *COMMAND, "--out", "r.json"])
     with pytest.raises(SystemExit) as done:
         cli.main()

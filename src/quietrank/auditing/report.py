@@ -1,8 +1,7 @@
-"""Findings in; one table, one figure, or JSON out."""
+"""Findings in; one table, one figure, JSON or CSV out."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ import numpy as np
 from quietrank import __version__
 from quietrank.arrays import Floats
 from quietrank.promise.privacy import plain_number
-from quietrank.publish.files import REPORT, write_text
+from quietrank.publish.files import AUDIT
+from quietrank.publish.tabular import Tabular
 from quietrank.render.style import save
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Tabular):
     """All findings."""
+
+    kind = AUDIT
 
     findings: tuple[Finding, ...]
     risk: float
@@ -77,8 +79,12 @@ class Audit:
     def passed(self) -> bool:
         return all(finding.passed for finding in self.findings)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per finding, without its histogram."""
+        findings = map(asdict, self.findings)
+        return [{name: value for name, value in row.items() if name != "histogram"} for row in findings]
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         return {
             "format": FORMAT,
             "passed": self.passed,
@@ -89,21 +95,12 @@ class Audit:
             "made_with": f"quietrank {__version__}",
         }
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """JSON text; also written to `path`, whole or not at all."""
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
-        if path is not None:
-            write_text(Path(path), text, REPORT)
-        return text
-
     def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """The distributions of the privacy loss, one picture for each black-box attack."""
         return draw(self, Path(path), overwrite=overwrite)
 
-    def __str__(self) -> str:
-        from quietrank.render.table import as_text
-
-        return as_text(render(self))
+    def _page(self) -> Group:
+        return render(self)
 
 
 SIGN = {"bounds": "=", "loss": "=", "black box": "≥"}

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quietrank.cli.options import Command, Group
+from quietrank.errors import QuietrankError
+from quietrank.render.screen import busy, show, tell
+
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from quietrank.paper.reference import Deviation
@@ -25,6 +28,7 @@ def _folder(text: str | Path) -> Path:
 
 
 paper_app = typer.Typer(
+    cls=Group,
     help="The published experiments: figures, a table of means, and a comparison with the published numbers.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -35,7 +39,11 @@ paper_app = typer.Typer(
 def paper(
     context: typer.Context,
     figure: Annotated[
-        str, typer.Option(help="1 to 8, phase, attack, theory (the last two) or all; several with commas.")
+        str,
+        typer.Option(
+            help="Several are separated by commas; theory is phase and attack.",
+            metavar="[1|…|8|phase|attack|theory|all]",
+        ),
     ] = "all",
     repetitions: Annotated[
         int | None, typer.Option(help="Per set-up; as published when not given.", metavar="R", min=1)
@@ -60,7 +68,7 @@ def paper(
     _run(Settings(out, _figures(figure), repetitions, quick, seed, chosen))
 
 
-@paper_app.command()
+@paper_app.command(cls=Command)
 def check(
     reference: Annotated[
         list[Path], typer.Option(help="CSV file of published figures; may be given twice.", metavar="FILE")
@@ -71,18 +79,15 @@ def check(
     ] = False,
 ) -> None:
     """Compare results with the published figures; exit code 1 if one is outside its tolerance."""
-    from rich.console import Console
-
-    from quietrank.errors import QuietrankError
     from quietrank.paper.reference import compare, read_published
     from quietrank.paper.run import read_rows
 
     rows = read_rows(out / "means.csv")
-    found = compare(rows, [point for path in reference for point in read_published(path)], strict)
-    if not found:
+    deviations = compare(rows, [point for path in reference for point in read_published(path)], strict)
+    if not deviations:
         raise QuietrankError(f"{out} and the reference have no point in common; run the figure that it is about")
-    Console().print(_deviations(found))
-    if not all(deviation.within for deviation in found):
+    show(_table_of(deviations))
+    if not all(deviation.within for deviation in deviations):
         raise typer.Exit(1)
 
 
@@ -100,38 +105,35 @@ def _figures(text: str) -> tuple[str, ...]:
 
 
 def _run(settings: Settings) -> None:
-    from rich.console import Console
-
     from quietrank.paper.figures import draw
     from quietrank.paper.run import require_place
 
     require_place(settings.out)
-    stderr = Console(stderr=True)
     try:
-        rows = _with_progress(settings, stderr)
+        rows = _with_progress(settings)
     except KeyboardInterrupt:
-        stderr.print(f"interrupted; finished parts are in {settings.out}, the same command continues there")
+        tell(f"interrupted; finished parts are in {settings.out}, the same command continues there")
         raise
-    with stderr.status("drawing …"):
+    with busy("drawing …"):
         paths = [path for figure in settings.figures for path in draw(figure, rows, settings.out)]
     _print_summary(rows)
-    stderr.print(f"{len(rows)} means in {settings.out / 'means.csv'}, {len(paths)} pictures beside it")
+    tell(f"{len(rows)} means in {settings.out / 'means.csv'}, {len(paths)} pictures beside it")
 
 
 def _print_summary(rows: list[Row]) -> None:
-    from rich.console import Console
+    from rich.text import Text
 
     from quietrank.paper.summary import attack_lines, phase_lines
 
-    console = Console()
     if any(row.experiment not in ("phase", "attack") for row in rows):
-        console.print(_summary(rows))
+        show(_summary(rows))
     for line in (*phase_lines(rows), *attack_lines(rows)):
-        console.print(line)
+        show(Text(line))
 
 
-def _with_progress(settings: Settings, stderr: Console) -> list[Row]:
+def _with_progress(settings: Settings) -> list[Row]:
     from rich import progress
+    from rich.console import Console
 
     from quietrank.paper.run import run
 
@@ -140,7 +142,7 @@ def _with_progress(settings: Settings, stderr: Console) -> list[Row]:
         progress.TextColumn("elapsed"), progress.TimeElapsedColumn(),
         progress.TextColumn("left"), progress.TimeRemainingColumn(elapsed_when_finished=False),
     )  # fmt: skip
-    with progress.Progress(*columns, console=stderr, speed_estimate_period=120) as bar:
+    with progress.Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as bar:
         task = bar.add_task("")
         return run(settings, lambda done, total: bar.update(task, advance=done, total=total))
 
@@ -161,7 +163,7 @@ def _summary(rows: list[Row]) -> Table:
     return table
 
 
-def _deviations(found: list[Deviation]) -> Table:
+def _table_of(deviations: list[Deviation]) -> Table:
     from rich.table import Table
 
     from quietrank.paper.summary import SHORT_METHODS, SHORT_METRICS
@@ -169,7 +171,7 @@ def _deviations(found: list[Deviation]) -> Table:
     table = Table(title="Ours minus published: the largest deviation, in units of the stated tolerance")
     for column in ("exp.", "method", "measure", "n", "largest", "stated", "at", ""):
         table.add_column(column, justify="right" if column in ("n", "largest", "stated") else "left")
-    for d in sorted(found, key=lambda d: (d.experiment, d.method, d.metric)):
+    for d in sorted(deviations, key=lambda d: (d.experiment, d.method, d.metric)):
         numbers = (str(d.points), f"{d.largest:+.3f}", f"±{d.stated:.3f}")
         table.add_row(d.experiment, SHORT_METHODS[d.method], SHORT_METRICS[d.metric], *numbers, d.where, d.verdict)
     return table

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from quietrank.errors import QuietrankError, option
+from quietrank.errors import QuietrankError, UsageError, either, option
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.planning import arguments
@@ -97,14 +97,13 @@ def plan(
     1.0
     """
     wanted = None if target is None else parse_target(target)
-    if solve not in get_args(SolveWord):
-        raise QuietrankError(f"{option('solve')} must be epsilon or people; got {option('solve', repr(solve))}")
-    for_people = wanted is not None and solve == "people"
+    for_people = _solves_for_people(solve, wanted)
     epsilons = _epsilons(epsilon, wanted, for_people)
+    protected = parse(Unit, "unit", unit)
     sizes = _Sizes.of(items, people, per_person, votes, flag("one_per_pair", one_per_pair))
-    survey = sizes.survey(unit, for_people, spread_of(spread))
-    limit = _limit(whole_or_none("max_per_person", max_per_person, 1), unit, survey)
-    privacy = Privacy(epsilons[0], unit, delta, neighbours, design, limit, survey.distinct, clip)
+    survey = sizes.survey(protected, for_people, spread_of(spread))
+    limit = _limit(whole_or_none("max_per_person", max_per_person, 1), protected, survey)
+    privacy = Privacy(epsilons[0], protected, delta, neighbours, design, limit, survey.distinct, clip)
     question = Question(
         survey, privacy, parse(Method, "method", method), named(mechanism),
         _top_k(top_k, wanted, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
@@ -120,16 +119,23 @@ def plan(
 # ---- from words to values -------------------------------------------------------------------------------------------
 
 
+def _solves_for_people(solve: object, target: Target | None) -> bool:
+    if solve not in get_args(SolveWord):
+        raise UsageError(f"{option('solve')} must be epsilon or people; got {option('solve', repr(solve))}")
+    if solve == "people" and target is None:
+        raise UsageError(f'{option("solve", "people")} needs a {option("target")}, such as "top-5 error 0.1"')
+    return solve == "people"
+
+
 def _epsilons(given: object, target: Target | None, for_people: bool) -> list[float]:
+    if target is not None and not for_people and given is not None:
+        raise UsageError(
+            f"a {option('target')} asks for the smallest ε: leave {option('epsilon')} out, or add "
+            f"{option('solve', 'people')}"
+        )
     values = arguments.epsilons(given)
     if for_people and (values is None or len(values) != 1):
-        raise QuietrankError(
-            f"to solve for people, give one epsilon ({option('epsilon', 1)}): the promise that they get"
-        )
-    if target is not None and not for_people and values is not None:
-        raise QuietrankError(
-            f"a target asks for the smallest epsilon: leave {option('epsilon')} out, or add {option('solve', 'people')}"
-        )
+        raise UsageError(f"{option('solve', 'people')} needs one {option('epsilon')}: the promise that the people get")
     return values or list(USUAL_EPSILONS)
 
 
@@ -142,6 +148,10 @@ class _Sizes:
     per_person: int | None
     votes: int | None
     one_per_pair: bool
+    _instead: ClassVar[str] = (
+        f"{option('votes')} is for {option('unit', 'comparison')}, instead of {option('people')} and "
+        f"{option('per_person')}"
+    )
 
     @classmethod
     def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: bool) -> _Sizes:
@@ -153,48 +163,44 @@ class _Sizes:
             one_per_pair,
         )
 
-    def survey(self, unit: str, for_people: bool, spread: float | str) -> Survey:
+    def survey(self, unit: Unit, for_people: bool, spread: float | str) -> Survey:
         people, per_person = self._people(unit, for_people), self._per_person(unit)
         return Survey(self.items, people, per_person, self.one_per_pair, spread)
 
-    def _people(self, unit: str, for_people: bool) -> int:
+    def _people(self, unit: Unit, for_people: bool) -> int:
         """How many people; 1 stands for the number that is solved for."""
         if for_people and (self.people is not None or self.votes is not None):
-            raise QuietrankError(
+            raise UsageError(
                 f"{option('solve', 'people')} finds the number of people: leave {option('people')} and "
                 f"{option('votes')} out"
             )
-        if self.votes is not None and (
-            unit != Unit.COMPARISON or self.people is not None or self.per_person is not None
-        ):
-            raise QuietrankError(
-                f"{option('votes')} is for {option('unit', 'comparison')}, instead of {option('people')} and "
-                f"{option('per_person')}"
-            )
+        if self.votes is not None and unit is Unit.PERSON:
+            raise UsageError(self._instead)
+        if self.votes is not None and (self.people is not None or self.per_person is not None):
+            raise QuietrankError(self._instead)
         known = self.votes or self.people
         if known is None and not for_people:
-            raise QuietrankError(
-                f"say how many people are asked ({option('people', 500)}), or give a {option('target')} with "
-                f"{option('solve', 'people')}"
-            )
+            people = either("people=500, per_person=15", "--people 500 --per-person 15")
+            votes = either("unit='comparison', votes=7500", "--unit comparison --votes 7500")
+            raise UsageError(f"say how large the survey is: {people}, or {votes}")
         return known or 1
 
-    def _per_person(self, unit: str) -> int:
+    def _per_person(self, unit: Unit) -> int:
         """How many votes of each."""
         if self.per_person is not None:
             return self.per_person
         if self.one_per_pair:
             return self.items * (self.items - 1) // 2
-        if unit != Unit.COMPARISON:
-            raise QuietrankError(f"say how many pairs each person is asked ({option('per_person', 15)})")
+        if unit is Unit.PERSON:
+            raise UsageError(f"say how many pairs each person compares: {option('per_person', 15)}")
         return 1
 
 
-def _limit(given: int | None, unit: str, survey: Survey) -> int | None:
+def _limit(given: int | None, unit: Unit, survey: Survey) -> int | None:
     """L: what was given, or the number of questions."""
-    if unit == Unit.PERSON:
+    if unit is Unit.PERSON:
         return survey.per_person if given is None else given
-    if unit == Unit.COMPARISON and given is not None:
+    if given is not None:
         raise QuietrankError(
             f"plan has no use for {option('max_per_person')} with {option('unit', 'comparison')}; leave it out, and "
             f"give the number of votes that count as {option('votes')}"

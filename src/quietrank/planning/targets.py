@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TypeVar
 
-from quietrank.errors import QuietrankError, option
+from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.planning.forecast import Forecast, Prediction
 from quietrank.planning.measures import NEVER_SEEN, smallest_steps
@@ -69,7 +69,7 @@ def parse_target(text: object) -> Target:
     words = " ".join(text.lower().replace("=", " ").replace("<", " ").split()) if isinstance(text, str) else ""
     parts = re.fullmatch(form, words, flags=re.ASCII)
     if parts is None:
-        raise QuietrankError(
+        raise UsageError(
             f'{option("target")} must read like "top-5 error 0.1", "rank error 0.5" or "winner 0.9"; got {text!r}'
         )
     value = float(parts["value"])
@@ -78,9 +78,9 @@ def parse_target(text: object) -> Target:
     else:
         target = Target("rank error", value) if parts["rank"] else Target("top-k error", value, int(parts["k"]))
     if target.measure != "rank error" and not 0 < value < 1:
-        raise QuietrankError(f"a target for {target.measure} lies between 0 and 1; got {text!r}")
+        raise UsageError(f"a target for {target.measure} lies between 0 and 1; got {text!r}")
     if value == 0:
-        raise QuietrankError(f"no survey has a {target.measure} of 0 for sure; give a larger one than {text!r}")
+        raise UsageError(f"no survey has a {target.measure} of 0 for sure; give a larger one than {text!r}")
     return target
 
 

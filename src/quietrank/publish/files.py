@@ -50,9 +50,9 @@ RELEASE = Kind("a release", (".json", ".csv"), _is_release)
 TALLY = Kind("a noisy tally", (".json",), _json_of("noisy-tally|grouped-noisy-tally"))
 PICTURE = Kind("a picture", (".png", ".svg", ".pdf"), lambda path: b"quietrank" in path.read_bytes())
 """pictures name their maker, see render/style.py"""
-FIT = Kind("a fit", (".json", ".csv"), lambda path: _json_of("fit")(path))
-PLAN = Kind("a plan", (".json", ".csv"), lambda path: _json_of("plan")(path))
-REPORT = Kind("a report", (".json",), _json_of("audit|plan"))
+FIT = Kind("a fit", (".json", ".csv"), _json_of("fit"))
+PLAN = Kind("a plan", (".json", ".csv"), _json_of("plan"))
+AUDIT = Kind("an audit", (".json", ".csv"), _json_of("audit"))
 MEANS = Kind("a table of means", (".csv",), lambda path: _head(path).startswith(b"experiment,method,metric,"))
 VOTES = Kind("votes", (".csv", ".csv.gz", ".parquet"), lambda path: False)
 """synthetic votes look like anybody's, so they replace nothing"""

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from math import isfinite
@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from quietrank.errors import QuietrankError, ReleaseError
-from quietrank.mechanisms.mechanism import Figure
 from quietrank.promise.arguments import file_path
-from quietrank.promise.privacy import Privacy
 from quietrank.publish.files import RELEASE, Kind, write_text
 
 if TYPE_CHECKING:
@@ -25,11 +23,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Group
 
+    from quietrank.mechanisms.mechanism import Figure
+    from quietrank.promise.privacy import Privacy
+
 
 class Tabular:
     """A result that has rows, and can be written down, shown, and handed to a data frame."""
 
     kind: ClassVar[Kind] = RELEASE
+    columns: ClassVar[tuple[str, ...]] = ()
+    """of a result that may have no rows"""
 
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
@@ -74,7 +77,7 @@ class Tabular:
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV text; also written to `path`, whole or not at all."""
-        return written(csv_text(self.rows()), path, self.kind)
+        return written(csv_text(self.rows(), self.columns), path, self.kind)
 
 
 def _library(name: str) -> Any:
@@ -160,10 +163,10 @@ def read_json(path: str | Path) -> Any:
         raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
 
 
-def csv_text(rows: list[dict[str, Any]]) -> str:
-    """Rows with the same keys as CSV text."""
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """Rows with the same keys as CSV text; where there are none, the columns alone."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0] if rows else columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return stream.getvalue()

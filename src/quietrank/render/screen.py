@@ -7,6 +7,8 @@ import contextlib
 import errno
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 IN_WORDS = {
@@ -44,8 +46,11 @@ def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def show(rendered: Any) -> None:
-    """Print something for people on standard output; raises OSError if it cannot be written."""
+def show(rendered: Any, piped_width: int | None = None) -> None:
+    """Print something for people on standard output; raises OSError if it cannot be written.
+
+    `piped_width` is how wide it is where there is no terminal.
+    """
     from rich.console import Console
 
     class Screen(Console):
@@ -53,7 +58,10 @@ def show(rendered: Any) -> None:
             raise BrokenPipeError(errno.EPIPE, "the reader went away")  # Rich's own answer is to leave
 
     _require_stdout()
-    Screen().print(rendered)
+    screen = Screen()
+    if piped_width is not None and not screen.is_terminal:
+        screen.width = piped_width
+    screen.print(rendered)
     sys.stdout.flush()
 
 
@@ -74,6 +82,37 @@ def tell(text: str) -> None:
     """Print a line about the run on standard error; if that is closed, nobody wanted to hear it."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(visible(text), file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """The same in bold."""
+    from rich.console import Console
+    from rich.text import Text
+
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        Console(stderr=True).print(Text(visible(text), style="bold"))
+
+
+def busy(text: str) -> AbstractContextManager[Any]:
+    """On a terminal, say what is being done while it is done."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[..., None]]:
+    """On a terminal, a bar that vanishes at the end: tell what is yielded how much is done, of 1 or of a total."""
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn(text), progress.BarColumn(), progress.TaskProgressColumn(), progress.TimeElapsedColumn()
+    )  # fmt: skip
+    console = Console(stderr=True)
+    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda done, total=1.0: bar.update(task, completed=done, total=total)
 
 
 def _require_stdout() -> None:

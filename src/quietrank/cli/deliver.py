@@ -1,0 +1,108 @@
+"""A result in; its files first and then the screen, out: nothing that was paid for is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from quietrank.cli.options import Format
+from quietrank.errors import QuietrankError, ReleaseError
+from quietrank.publish.files import RELEASE, TALLY, Kind, check_apart, check_output, write_text
+from quietrank.render.screen import show, show_data, silence_stdout, tell
+
+if TYPE_CHECKING:
+    from quietrank.publish.grouped import GroupedRelease
+    from quietrank.publish.release import Release
+
+NOT_SHOWN = 3
+"""the exit code when a release was made and saved, but could not be shown"""
+
+
+def check_releases(
+    out: Path | None, save_tally: Path | None = None, *, overwrite: bool, reads: Sequence[Path | None]
+) -> None:
+    """Refuse before any noise is drawn rather than after."""
+    check_output(out, RELEASE, overwrite=overwrite, reads=reads)
+    check_output(save_tally, TALLY, "save_tally", overwrite=overwrite, reads=reads)
+    check_apart(out=out, save_tally=save_tally)
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a run: those that were written, and why others could not be."""
+
+    overwrite: bool
+    paths: list[Path] = field(default_factory=list)
+    failures: list[ReleaseError] = field(default_factory=list)
+
+    def write(self, path: Path | None, text: str, kind: Kind) -> None:
+        """Write the text if there is a path; a failure is told later, when the rest is safe."""
+        if path is None:
+            return
+        try:
+            write_text(path, text, kind, overwrite=self.overwrite)
+            self.paths.append(path)
+        except ReleaseError as error:
+            self.failures.append(error)
+
+
+def deliver(
+    release: Release | GroupedRelease, format: Format, out: Path | None, files: Files, *, paid: bool = False
+) -> None:
+    """Files first, then the screen; whatever of it fails, a release that was paid for is in one of the two."""
+    as_csv = out is not None and out.suffix.lower() == ".csv"
+    files.write(out, release.to_csv() if as_csv else release.to_json(), RELEASE)
+    try:
+        print_release(release, format)
+    except (OSError, ValueError) as error:
+        _not_shown(error, (files.paths[-1] if files.paths else _rescued(release)) if paid else None)
+    if files.failures:
+        raise files.failures[0]
+
+
+def _rescued(release: Release | GroupedRelease) -> Path | None:
+    """A new file with a release that could not be shown and was not to be written anywhere."""
+    name = f"quietrank-release-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.json"
+    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+        with contextlib.suppress(ReleaseError):
+            write_text(folder / name, release.to_json(), RELEASE, overwrite=False)
+            return folder / name
+    return None
+
+
+def _not_shown(error: Exception, place: Path | None) -> NoReturn:
+    """Say where a release is that standard output did not take; a reader that went away is no failure."""
+    silence_stdout()
+    if place is not None:
+        complain(QuietrankError(f"standard output did not take the release, which was paid for; it is in {place}"))
+    elif not isinstance(error, BrokenPipeError):
+        raise QuietrankError(f"standard output cannot be written ({error}); send it elsewhere, or use --out")
+    raise typer.Exit(0 if isinstance(error, BrokenPipeError) else NOT_SHOWN)
+
+
+def print_release(release: Release | GroupedRelease, format: Format) -> None:
+    from quietrank.publish.grouped import GroupedRelease
+    from quietrank.render.table import render, render_grouped
+
+    print_result(release, render_grouped if isinstance(release, GroupedRelease) else render, format)
+
+
+def print_result(result: Any, render: Callable[[Any], Any], format: Format, piped_width: int | None = None) -> None:
+    """Print any `Tabular` result: as a table for people, or as it would be written to a file."""
+    if format is Format.TABLE:
+        show(render(result), piped_width)
+    else:
+        show_data(result.to_json() if format is Format.JSON else result.to_csv())
+
+
+def complain(error: QuietrankError) -> None:
+    """One line on standard error, in the words of the command line."""
+    tell(f"quietrank: {error.in_options()}")

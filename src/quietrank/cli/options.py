@@ -1,0 +1,187 @@
+"""The words that commands share in; the types of their options, and the votes that they are about, out."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from quietrank.promise import privacy
+
+if TYPE_CHECKING:
+    from quietrank.votes.read import Votes
+
+
+class Format(StrEnum):
+    """What can be printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+# ---- how --help shows options ----------------------------------------------------------------------------------
+
+
+def choice(words: Iterable[str]) -> str:
+    """The words that can be given, in lines that leave room beside them: Rich would fold them within a word.
+
+    A wrong word is refused where it is used, with our reason and exit code, and not by Typer.
+    """
+    lines = textwrap.wrap(f"[{'| '.join(words)}]", 22, subsequent_indent=" ", break_on_hyphens=False)
+    return "\n".join(lines).replace("| ", "|")
+
+
+UNIT, NEIGHBOURS, DESIGN = map(choice, (privacy.Unit, privacy.Neighbours, privacy.Design))
+
+# Written out, because what defines them takes a second to import; a test compares.
+METHODS = ("auto", "net-wins", "wins", "win-rate", "bradley-terry")
+CALIBRATIONS = ("tight", "published")
+LINKS = ("logistic", "hyperbolic-secant")
+SOLUTIONS = ("epsilon", "people")
+SPREADS = ("close", "typical", "clear", "paper")
+
+MECHANISM = "MECHANISM"
+"""--help lists the names, from the registry"""
+
+PANELS = ("What is protected", "What was asked", "Columns", "Result", "Budget")
+
+
+def in_panel(panel: str) -> Callable[..., Any]:
+    """Options that --help shows together: their help, what stands for the value, and the name if it is not usual."""
+
+    def option(help: str, metavar: str | None = None, *names: str, **limits: Any) -> Any:
+        return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **limits)
+
+    return option
+
+
+promise, ranking, column, result, budget = map(in_panel, PANELS)
+
+
+def _without_bool(params: list[Any]) -> list[Any]:
+    """Options of which a switch shows no type: it takes no value, and Typer would write <bool> behind it."""
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
+
+
+class Command(TyperCommand):
+    """A command whose switches, --help as well, are shown without a type, and whose mechanisms are those there are."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_bool(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from quietrank.mechanisms.registry import MECHANISMS
+
+        for param in self.params:
+            if param.metavar == MECHANISM:
+                param.metavar = choice((*([param.default] if param.default else []), *MECHANISMS))
+        super().format_help(ctx, formatter)
+
+
+class Group(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_bool(super().get_params(ctx))
+
+
+# ---- options of several commands -------------------------------------------------------------------------------
+
+Neighbours = Annotated[str, promise("When two sets of votes count as adjacent.", NEIGHBOURS)]
+Design = Annotated[str, promise("What is known about who was compared with whom.", DESIGN)]
+Delta = Annotated[
+    float, promise("Above 0, such as 1e-6, it allows Gaussian noise: better for many votes per person.", "D")
+]
+Method = Annotated[str, ranking("What items are ranked by.", choice(METHODS))]
+Gamma = Annotated[str, ranking("Ridge of Bradley-Terry scores.", "[auto|NUMBER]")]
+By = Annotated[str | None, ranking("Column of a vote's group; each group gets a ranking, all for one ε.", "COLUMN")]
+Groups = Annotated[str | None, ranking("All groups, with --by: a file with one per line, or a,b,c.", "FILE|a,b,c")]
+SkipInvalid = Annotated[
+    bool, column("Drop rows that cannot be used, one by one, instead of refusing.", None, "--skip-invalid")
+]
+Out = Annotated[Path | None, result("Also write the release here: .json, or .csv for the table.", "FILE")]
+Overwrite = Annotated[
+    bool, result("Replace an earlier file of the same kind; never one of another kind.", None, "--overwrite")
+]
+Printed = Annotated[Format, result("What to print.", choice(Format), "--format")]
+
+# ---- options of every command that reads votes -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VotesOptions:
+    """Which votes to read, and how: every field is an option."""
+
+    votes: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.", metavar="VOTES")
+    ]
+    items: Annotated[str | None, ranking("What is ranked: a file with one item per line, or a,b,c.", "FILE|a,b,c")] = (
+        None
+    )
+    items_from_votes: Annotated[
+        bool,
+        ranking("Take the items from the votes; only if who is on the list is no secret.", None, "--items-from-votes"),
+    ] = False
+    pairs: Annotated[
+        Path | None, ranking("The pairs people may be asked about, two items per line; all without it.", "FILE")
+    ] = None
+    winner: Annotated[str | None, column("Column of the preferred item.", "COLUMN")] = None
+    loser: Annotated[str | None, column("Column of the other item.", "COLUMN")] = None
+    tie: Annotated[str | None, column("Column that flags a tie (with --winner, --loser).", "COLUMN")] = None
+    a: Annotated[str | None, column("Column of the first item.", "COLUMN", "--a")] = None
+    b: Annotated[str | None, column("Column of the second item.", "COLUMN", "--b")] = None
+    outcome: Annotated[str | None, column("Column that says a, b or tie.", "COLUMN")] = None
+    person: Annotated[str | None, column("Column that names the person.", "COLUMN")] = None
+    delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
+
+    def read(
+        self, *, any_items: bool = False, skip_invalid: bool = False, by: By = None, groups: Groups = None
+    ) -> Votes:
+        """The votes; with `any_items` the list of items may be left out."""
+        from quietrank.promise.items import parse_items, parse_names, read_pairs
+        from quietrank.votes.read import read_votes
+
+        return read_votes(
+            self.votes,
+            None if self.items is None else parse_items(self.items),
+            items_from_votes=self.items_from_votes or (any_items and self.items is None),
+            pairs=None if self.pairs is None else read_pairs(self.pairs),
+            by=by,
+            groups=None if groups is None else parse_names(groups, "group"),
+            skip_invalid=skip_invalid,
+            **{name: getattr(self, name) for name in COLUMNS},
+        )
+
+
+COLUMNS = ("winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter")
+
+
+def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say which votes to read; it receives them as one `VotesOptions`."""
+    shared = inspect.signature(VotesOptions, eval_str=True).parameters
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+
+    @functools.wraps(command)
+    def gathered(**words: Any) -> None:
+        command(VotesOptions(**{name: words.pop(name) for name in shared}), **words)
+
+    parameters = sorted([*shared.values(), *own], key=_panel)
+    gathered.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    gathered.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return gathered
+
+
+def _panel(parameter: inspect.Parameter) -> int:
+    """The place of a parameter's panel; arguments, which have none, come first."""
+    (words,) = parameter.annotation.__metadata__
+    return PANELS.index(words.rich_help_panel) if words.rich_help_panel else -1

@@ -1,0 +1,157 @@
+"""The words after `quietrank rank` in; a release to files and stdout, and noisy counts to a file, out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from quietrank.cli import options
+from quietrank.cli.deliver import Files, check_releases, deliver
+from quietrank.cli.options import Format, VotesOptions, choice, reads_votes
+from quietrank.errors import QuietrankError, UsageError
+from quietrank.publish.files import TALLY
+from quietrank.render.screen import busy, tell
+
+if TYPE_CHECKING:
+    from quietrank.ledger.book import BudgetLedger
+    from quietrank.promise.privacy import Privacy
+    from quietrank.publish.grouped import GroupedRelease
+    from quietrank.publish.release import Release
+    from quietrank.votes.read import Votes
+
+
+@reads_votes
+def rank(
+    source: VotesOptions,
+    unit: Annotated[str | None, options.promise("Each vote, or all votes of a person. Required.", options.UNIT)] = None,
+    epsilon: Annotated[
+        float | None, options.promise("Strength of the promise; smaller is stronger. Required.", "E")
+    ] = None,
+    max_per_person: Annotated[
+        float | None,
+        options.promise(
+            "L: a person with more votes has them scaled down to this many in all (unit comparison: L of them count).",
+            "L",
+        ),
+    ] = None,
+    one_per_pair: Annotated[
+        bool,
+        options.promise(
+            "What a person said of one pair is averaged into one answer: less noise.", None, "--one-per-pair"
+        ),
+    ] = False,
+    neighbours: options.Neighbours = "replace",
+    design: options.Design = "private",
+    delta: options.Delta = 0.0,
+    clip: Annotated[
+        float | None,
+        options.promise("C, for Gaussian noise: the most a person may move the counts, as a Euclidean norm.", "C"),
+    ] = None,
+    by: options.By = None,
+    groups: options.Groups = None,
+    method: options.Method = "auto",
+    gamma: options.Gamma = "auto",
+    mechanism: Annotated[str, options.ranking("What noise is drawn.", options.MECHANISM)] = "auto",
+    comparisons_per_item: Annotated[
+        float | None, options.ranking("For perturbed-mle: as expected beforehand, 2 × votes / items.", "N")
+    ] = None,
+    calibration: Annotated[
+        str, options.ranking("For perturbed-mle: how the noise is scaled.", choice(options.CALIBRATIONS))
+    ] = "tight",
+    link: Annotated[
+        str, options.ranking("For perturbed-mle: the model of a vote.", choice(options.LINKS))
+    ] = "logistic",
+    skip_invalid: options.SkipInvalid = False,
+    out: options.Out = None,
+    save_tally: Annotated[
+        Path | None, options.result("Also write the noisy counts here, for quietrank rerank.", "TALLY.json")
+    ] = None,
+    overwrite: options.Overwrite = False,
+    format: options.Printed = Format.TABLE,
+    ledger: Annotated[Path | None, options.budget("Pay from this budget (see quietrank ledger).", "FILE")] = None,
+) -> None:
+    """Make a private ranking from a file of votes.
+
+    Publish one run: two runs at ε = 1 have spent ε = 2 together, whichever of them is shown.
+    """
+    from quietrank import pipeline
+
+    privacy = _privacy(
+        unit, epsilon, delta=delta, neighbours=neighbours, design=design, max_per_person=max_per_person,
+        one_per_pair=one_per_pair, clip=clip,
+    )  # fmt: skip
+    ridge = parse_gamma(gamma)
+    check_releases(out, save_tally, overwrite=overwrite, reads=(source.votes, ledger))
+    files = Files(overwrite)
+    request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link)
+    if save_tally is not None:
+        request = request.of_counts()
+    budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
+    with busy("counting votes and drawing noise …"):
+        votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
+        warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, told afterwards
+        if save_tally is None:
+            release = pipeline.make_release(votes, privacy, request, budget)
+        else:
+            tally = pipeline.make_tally(votes, privacy, request, budget)
+            files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
+            release = pipeline.release_of(tally, request)
+    try:
+        deliver(release, format, out, files, paid=True)
+    finally:
+        if warning is not None:
+            tell(warning)
+        if budget is not None:
+            _tell_payment(budget, release)
+
+
+def _privacy(unit: str | None, epsilon: float | None, **more: Any) -> Privacy:
+    from quietrank.promise.privacy import Privacy
+
+    if unit is None:
+        raise UsageError("say what is protected: --unit comparison (each vote) or --unit person (all their votes)")
+    if epsilon is None:
+        raise UsageError("say how strong the promise is: --epsilon E (1 is a usual choice, smaller is stronger)")
+    return Privacy(epsilon, unit, **more)
+
+
+def parse_gamma(word: str) -> Any:
+    """A number, or the word auto."""
+    try:
+        return word if word == "auto" else float(word)
+    except ValueError:
+        raise UsageError(f"--gamma must be a number or auto; got {word!r}") from None
+
+
+def _open_ledger(path: Path) -> BudgetLedger:
+    """A ledger to pay from; refused if it could not be written."""
+    from quietrank.ledger.book import BudgetLedger
+
+    ledger = BudgetLedger.open(path)
+    ledger.require_writable()
+    return ledger
+
+
+def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
+    """Votes that name people are about people: what protecting single votes does for them, for the data holder."""
+    from quietrank.promise.privacy import Unit, plain_number
+    from quietrank.votes.check import most_votes
+
+    if privacy.unit is not Unit.COMPARISON or votes.columns.person is None:
+        return None
+    most = privacy.max_per_person or most_votes(votes)
+    if most <= 1:
+        return None
+    return (
+        f"For you only: these votes name people, and some have up to {most}. With --unit comparison a person with "
+        f"c votes is protected with cε, here up to {plain_number(most * privacy.epsilon)}; to protect people, say "
+        "--unit person --max-per-person L."
+    )
+
+
+def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease) -> None:
+    try:
+        left = f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}"
+    except QuietrankError as error:  # the release is out, whatever became of the ledger meanwhile
+        left = error.in_options()
+    tell(f"Paid from {budget.path}, entry {release.ledger_entry}; {left}.")

@@ -1,0 +1,30 @@
+"""The words after `quietrank rerank` in; another release from noisy counts, to a file and stdout, out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quietrank.cli.deliver import Files, check_releases, deliver
+from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Printed, result
+from quietrank.cli.rank import parse_gamma
+
+
+def rerank(
+    tally: Annotated[Path, typer.Argument(help="What rank --save-tally wrote.", metavar="TALLY.json")],
+    method: Method = "auto",
+    gamma: Gamma = "auto",
+    top: Annotated[int | None, result("Show only the first K items.", "K")] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    format: Printed = Format.TABLE,
+) -> None:
+    """Make another ranking from noisy counts that were saved. Costs nothing: the counts have been paid for."""
+    from quietrank import pipeline
+    from quietrank.publish.tally_file import load_any
+
+    check_releases(out, overwrite=overwrite, reads=(tally,))
+    release = pipeline.rerank(load_any(tally), method=method, gamma=parse_gamma(gamma))
+    deliver(release if top is None else release.top(top), format, out, Files(overwrite))

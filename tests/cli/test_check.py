@@ -1,0 +1,45 @@
+"""`quietrank check`: what is in a file, for the data holder only."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.cli.running import Run
+
+
+def test_check_counts_and_says_it_is_confidential(run: Run, votes: Path) -> None:
+    """Counts on stdout, the warning beside them."""
+    result = run("check", votes)
+    assert result.code == 0
+    assert "Confidential" in result.stderr
+    counts = dict(line.rsplit(maxsplit=1) for line in result.stdout.splitlines())
+    assert counts == {
+        "column read as winner": "winner",
+        "column read as loser": "loser",
+        "column read as person": "person",
+        "rows": "4",
+        "usable votes": "4",
+        "of them ties": "0",
+        "items": "3",
+        "people": "3",
+        "votes per person, least": "1",
+        "votes per person, median": "1.0",
+        "votes per person, most": "2",
+    }
+
+
+def test_check_reports_flaws_of_groups(run: Run, lands: Path) -> None:
+    """The data holder hears of undeclared groups before ranking."""
+    result = run("check", lands, "--by", "land", "--groups", "n,w")
+    assert result.code == 1
+    assert "undeclared group" in result.stdout
+
+
+def test_check_names_items_without_votes(run: Run, votes: Path, tmp_path: Path) -> None:
+    """A heading in the list of items would become an item, and be paid for."""
+    listed = tmp_path / "items.txt"
+    listed.write_text("name\nx\ny\nz\n", encoding="utf-8")
+    found = run("check", votes, "--items", listed)
+    assert found.code == 0
+    assert re.search(r"items without votes +1  \(name\)", found.stdout)

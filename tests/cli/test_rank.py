@@ -1,0 +1,345 @@
+"""`quietrank rank`: results to stdout, reasons to stderr, the right exit code, and no file left behind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from quietrank.errors import ReleaseError
+from quietrank.publish.release import Release
+from tests.cli.running import BY_GROUP, COLUMNS, GOOD, PEOPLE, VOTE, Outcome, Run
+from tests.helpers import write_csv
+
+
+def test_rank_prints_a_table_with_the_promise(run: Run, votes: Path) -> None:
+    """The default output is for people."""
+    result = run("rank", votes, *VOTE, "--items", "x,y,z")
+    assert result.code == 0
+    assert "rank" in result.stdout
+    assert "No single vote can be read out" in result.stdout
+
+
+def test_rank_prints_json_and_csv_and_writes_a_file(run: Run, votes: Path, tmp_path: Path) -> None:
+    """Machine formats are clean on stdout, and --out holds the same release."""
+    out = tmp_path / "release.json"
+    result = run("rank", votes, *PEOPLE, "--items", "x,y,z", "--format", "json", "--out", out)
+    assert Release.from_dict(json.loads(result.stdout)) == Release.from_json(out)
+    result = run("rank", votes, *PEOPLE, "--items-from-votes", "--format", "csv", "--design", "uniform")
+    assert result.stdout.splitlines()[0] == "rank,item,score,win_rate,net_wins"
+    assert len(result.stdout.splitlines()) == 4
+
+
+@pytest.mark.parametrize("method", ["net-wins", "wins", "win-rate", "bradley-terry"])
+def test_every_method_is_reachable(run: Run, votes: Path, method: str) -> None:
+    """--method names what the release was ranked by."""
+    result = run("rank", votes, *VOTE, "--items", "x,y,z", "--method", method, "--format", "json")
+    assert json.loads(result.stdout)["method"] == method
+
+
+@pytest.mark.parametrize("calibration", ["tight", "published"])
+@pytest.mark.parametrize("unit", [VOTE, (*PEOPLE, "--comparisons-per-item", 3), (*PEOPLE, "--gamma", 60)])
+def test_the_perturbed_mle_is_reachable(run: Run, votes: Path, unit: tuple[object, ...], calibration: str) -> None:
+    """Scores from inside the likelihood; the release tells how the noise was made and nothing of the solver."""
+    words = ("--items", "x,y,z", "--mechanism", "perturbed-mle", "--calibration", calibration, "--format", "json")
+    release = json.loads(run("rank", votes, *unit, *words).stdout)
+    assert release["method"] == "bradley-terry"
+    assert release["mechanism"]["calibration"] == calibration
+    assert release["mechanism"]["epsilon_seal"] <= 0.01 * release["privacy"]["epsilon"]
+    assert not {"converged", "gradient_norm", "components", "iterations"} & set(release["mechanism"])
+    assert Release.from_dict(release).to_dict() == release
+
+
+def test_items_can_come_from_a_file(run: Run, votes: Path, tmp_path: Path) -> None:
+    """One item per line; blank lines do not count."""
+    (tmp_path / "items.txt").write_text("x\ny\n\nz\nnever compared\n")
+    result = run("rank", votes, *VOTE, "--items", tmp_path / "items.txt", "--format", "csv")
+    assert len(result.stdout.splitlines()) == 5
+
+
+BROKEN_ROWS = {
+    "undeclared item": (("1", "x", "w"), "not on the declared list: 1 row (such as row 5: 'x' against 'w'"),
+    "item against itself": (("1", "x", "x"), "compared with itself: 1 row (such as row 5"),
+    "missing item": (("1", "x", ""), "cell is empty: 1 row (such as row 5"),
+    "missing person": (("", "x", "y"), "no person is named: 1 row (such as row 5"),
+}
+
+
+@pytest.mark.parametrize("flaw", BROKEN_ROWS)
+def test_bad_rows_are_refused_or_skipped(run: Run, tmp_path: Path, flaw: str) -> None:
+    """How many rows, which, and the remedy; --skip-invalid then goes through."""
+    row, message = BROKEN_ROWS[flaw]
+    path = write_csv(tmp_path / "bad.csv", [*GOOD, row], COLUMNS)
+    out = tmp_path / "out.json"
+    result = run("rank", path, *PEOPLE, "--items", "x,y,z", "--out", out)
+    assert result.code == 1
+    assert message in result.stderr
+    assert "--skip-invalid" in result.stderr
+    _nothing_but_a_reason(result, out)
+    assert run("rank", path, *PEOPLE, "--items", "x,y,z", "--skip-invalid").code == 0
+    checked = run("check", path, "--items", "x,y,z", "--unit", "person")
+    assert checked.code == 1
+    assert f"invalid: {flaw}" in checked.stdout
+
+
+def test_an_unknown_outcome_is_refused(run: Run, tmp_path: Path) -> None:
+    """Not turned into a tie."""
+    path = write_csv(tmp_path / "bad.csv", [("x", "y", "a"), ("x", "y", "maybe")], ("a", "b", "outcome"))
+    result = run("rank", path, *VOTE, "--items", "x,y")
+    assert result.code == 1
+    assert "the outcome cannot be read" in result.stderr
+    assert "row 2" in result.stderr
+
+
+def _nothing_but_a_reason(result: Outcome, out: Path) -> None:
+    assert result.stdout == ""
+    assert result.stderr.startswith("quietrank: ")
+    assert result.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def _gzipped(text: bytes) -> bytes:
+    return gzip.compress(text, compresslevel=0)
+
+
+BROKEN_FILES: dict[str, tuple[bytes, str]] = {
+    "empty.csv": (b"", "is empty"),
+    "blank-first.csv": (b"\nwinner,loser\nx,y\n", "begins with an empty line"),
+    "newlines.csv": (b"winner,loser\r\nx,y\nx,y\r\n", "cannot be read"),
+    "giant-header.csv": (b"winner," + b"l" * 200_000 + b"\nx,y\n", "header"),
+    "cut.csv.gz": (_gzipped(b"winner,loser\n" + b"x,y\n" * 500_000)[:1_500_000], "cannot be read"),
+    "case.jsonl": (b'{"winner": "x", "Winner": "y", "loser": "z"}\n', "appears twice"),
+    "nothing.jsonl": (b"{}\n", "one JSON object per line"),
+    "keys.jsonl": (b'{"winner": "x", "loser": "y"}\n{"winner": "x", "loser": "y", "tie": true}\n', "every key"),
+    "blank.csv": (b"\n\n", "is empty"),
+    "header-only.csv": (b"winner,loser\n", "has no votes"),
+    "one-column.csv": (b"winner:loser\nx:y\n", "--delimiter"),
+    "latin1.csv": ("winner,loser\nx,y\ncafé,y\n".encode("latin-1"), "not UTF-8"),
+    "latin1-late.csv": (b"winner,loser\n" + b"x,y\n" * 400_000 + b"caf\xe9,y\n", "not UTF-8"),
+    "utf16.csv": ("winner,loser\nx,y\n".encode("utf-16"), "UTF-8"),
+    "ragged.csv": (b"winner,loser\nx,y\nx,y,z\n", "line 3"),
+    "twice.csv": (b"winner,loser,Winner\nx,y,x\n", "appears twice"),
+    "nameless.csv": (b"winner,loser,\nx,y,1\n", "no name in the header"),
+    "columns.csv": (b"good,bad\nx,y\n", "the columns good, bad"),
+    "not.parquet": (b"winner,loser\nx,y\n", "not a Parquet file"),
+    "array.jsonl": (b'[{"winner": "x", "loser": "y"}]', "one JSON object per line"),
+    "broken.jsonl": (b'{"winner": "x", "loser": "y"}\n{"winner": \n', "cannot be read"),
+    "votes.xlsx": (b"PK", "cannot tell the format"),
+    "truncated.csv.gz": (b"\x1f\x8b\x08\x00", "cannot read"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_FILES)
+def test_a_broken_file_gets_one_line_and_no_output(run: Run, tmp_path: Path, name: str) -> None:
+    """Every way a file can be wrong ends with exit code 1, one line, and nothing written."""
+    content, message = BROKEN_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    out = tmp_path / "out.json"
+    result = run("rank", tmp_path / name, *VOTE, "--items", "x,y,z", "--out", out)
+    assert result.code == 1
+    assert message in result.stderr
+    _nothing_but_a_reason(result, out)
+
+
+REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "no unit": (("--epsilon", "1", "--items", "x,y,z"), 2, "--unit comparison"),
+    "no epsilon": (("--unit", "comparison", "--items", "x,y,z"), 2, "--epsilon"),
+    "unknown unit": (("--unit", "votes", "--epsilon", "1", "--items", "x,y,z"), 1, "comparison, person"),
+    "epsilon 0": (("--unit", "comparison", "--epsilon", "0", "--items", "x,y,z"), 1, "--epsilon 0"),
+    "epsilon -1": (("--unit", "comparison", "--epsilon", "-1", "--items", "x,y,z"), 1, "--epsilon -1"),
+    "epsilon nan": (("--unit", "comparison", "--epsilon", "nan", "--items", "x,y,z"), 1, "--epsilon nan"),
+    "epsilon inf": (("--unit", "comparison", "--epsilon", "inf", "--items", "x,y,z"), 1, "--epsilon inf"),
+    "L 0": ((*PEOPLE[:4], "--max-per-person", "0", "--items", "x,y,z"), 1, "--max-per-person 0"),
+    "no L": (("--unit", "person", "--epsilon", "1", "--items", "x,y,z"), 1, "needs --max-per-person"),
+    "no items": (VOTE, 1, "--items-from-votes"),
+    "both items": ((*VOTE, "--items", "x,y", "--items-from-votes"), 1, "one of the two"),
+    "items twice": ((*VOTE, "--items", "x,y,z,x"), 1, "declared twice"),
+    "one item": ((*VOTE, "--items", "x,"), 1, "empty name"),
+    "no items file": ((*VOTE, "--items", "nowhere.txt"), 1, "there is no file nowhere.txt"),
+    "unknown column": ((*VOTE, "--items", "x,y,z", "--winner", "best", "--loser", "loser"), 1, "person, winner, loser"),
+    "wrong column": ((*VOTE, "--items", "x,y,z", "--winner", "person", "--loser", "loser"), 1, "not on the declared"),
+    "wrong delimiter": ((*VOTE, "--items", "x,y,z", "--delimiter", ";"), 1, "split at ';'"),
+    "unknown method": ((*VOTE, "--items", "x,y,z", "--method", "elo"), 1, "method must be one of"),
+    "unknown mechanism": ((*VOTE, "--items", "x,y,z", "--mechanism", "magic"), 1, "mechanism must be one of"),
+    "wrong gamma": ((*VOTE, "--items", "x,y,z", "--method", "bradley-terry", "--gamma", "much"), 2, "number or auto"),
+    "gamma for nothing": ((*VOTE, "--items", "x,y,z", "--gamma", "1"), 1, "belongs to --method bradley-terry"),
+    "link for nothing": ((*VOTE, "--items", "x,y,z", "--link", "logit"), 1, "belong to --mechanism perturbed-mle"),
+    "long items": ((*VOTE, "--items", ",".join(f"item {k}" for k in range(100))), 1, "not on the declared list"),
+    "odd bytes": ((*VOTE, "--items", "x,y,z\udce9"), 1, "not UTF-8"),
+    "tie with outcome": ((*VOTE, "--items", "x,y,z", "--tie", "person", "--a", "winner"), 1, "together"),
+    "gamma -1": ((*VOTE, "--items", "x,y,z", "--method", "bradley-terry", "--gamma", "-1"), 1, "--gamma -1"),
+    "probit": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--link", "probit"), 1, "probit"),
+    "wins in the mle": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--method", "wins"), 1, "leave"),
+    "unpaid gamma": ((*PEOPLE, "--items", "x,y,z", "--mechanism", "perturbed-mle"), 1, "--comparisons-per-item"),
+    "small gamma": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--gamma", "0.1"), 1, "smallest gamma"),
+    "calibration": ((*VOTE, "--items", "x,y,z", "--mechanism", "perturbed-mle", "--calibration", "x"), 1, "published"),
+    "no folder": ((*VOTE, "--items", "x,y,z", "--out", "no/such/folder/r.json"), 1, "there is no folder"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_call_gets_one_line_with_a_remedy(run: Run, votes: Path, tmp_path: Path, case: str) -> None:
+    """Exit code 1 for what is refused, 2 for what was left out; one line; nothing written."""
+    words, code, message = REFUSED[case]
+    out = tmp_path / "out.json"
+    extra = () if "--out" in words else ("--out", out)
+    result = run("rank", votes, *words, *extra)
+    assert message in result.stderr
+    assert result.code == code
+    _nothing_but_a_reason(result, out)
+
+
+def test_a_single_item_is_refused(run: Run, votes: Path, tmp_path: Path) -> None:
+    """A ranking of one is none."""
+    (tmp_path / "items.txt").write_text("x\n")
+    result = run("rank", votes, *VOTE, "--items", tmp_path / "items.txt")
+    assert result.code == 1
+    assert "at least two items" in result.stderr
+
+
+def test_no_person_column_is_refused_for_people(run: Run, tmp_path: Path) -> None:
+    """The columns there are, and the option to use."""
+    path = write_csv(tmp_path / "v.csv", [("x", "y")], ("winner", "loser"))
+    result = run("rank", path, *PEOPLE, "--items", "x,y")
+    assert result.code == 1
+    assert "--person (the columns are winner, loser)" in result.stderr
+
+
+def test_the_votes_are_never_overwritten(run: Run, votes: Path, tmp_path: Path) -> None:
+    """--out on the votes themselves, or on a folder, is refused before anything is drawn."""
+    before = votes.read_bytes()
+    (tmp_path / "folder.json").mkdir()
+    for out in (votes, tmp_path / "folder.json"):
+        assert run("rank", votes, *VOTE, "--items", "x,y,z", "--out", out).code == 1
+    assert votes.read_bytes() == before
+
+
+def test_a_missing_file_is_named(run: Run) -> None:
+    """The path is in the message."""
+    result = run("rank", "nowhere.csv", *VOTE, "--items", "x,y")
+    assert result.code == 1
+    assert "nowhere.csv" in result.stderr
+
+
+def test_rank_by_group_prints_every_group(run: Run, lands: Path, tmp_path: Path) -> None:
+    """A group column in table and CSV, one release per group in JSON; groups may come from a file."""
+    (tmp_path / "groups.txt").write_text("n\ns\nempty\n")
+    words = ("rank", lands, *PEOPLE, "--items", "x,y,z", "--by", "land", "--groups")
+    table = run(*words, tmp_path / "groups.txt")
+    assert table.code == 0
+    assert "3 groups by land" in table.stdout
+    csv = run(*words, "n,s", "--format", "csv", "--out", tmp_path / "out.json").stdout.splitlines()
+    assert csv[0].startswith("group,rank,item")
+    assert [line[0] for line in csv[1:]] == ["n"] * 3 + ["s"] * 3
+    assert list(json.loads((tmp_path / "out.json").read_text())["groups"]) == ["n", "s"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--by", "land"), "--groups"),
+        (("--groups", "n,s"), "--by"),
+        (("--by", "land", "--groups", "n,w"), "declare every group with --groups"),
+        (("--by", "winner", "--groups", "x,y,z"), "more than one group"),
+        (("--by", "land", "--groups", "nowhere.txt"), "one group per line"),
+    ],
+)
+def test_groups_that_cannot_be_are_refused(run: Run, lands: Path, words: tuple[str, ...], reason: str) -> None:
+    """One line with the remedy."""
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", *words)
+    assert result.code == 1
+    assert reason in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--mechanism", "perturbed-mle", "--gamma", "60"), "no tally to save"),
+        (("--link", "hyperbolic-secant"), "perturbed-mle"),
+        (("--save-tally", "no/such/folder.json"), "there is no folder"),
+    ],
+)
+def test_a_tally_that_cannot_be_saved_is_refused_before_anything_is_drawn(
+    run: Run, lands: Path, tmp_path: Path, words: tuple[str, ...], reason: str
+) -> None:
+    """Nothing is printed and no file is written."""
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--save-tally", tmp_path / "t.json", *words)
+    assert (result.code, result.stdout) == (1, "")
+    assert reason in result.stderr
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_what_was_paid_for_is_printed_when_the_tally_cannot_be_written(
+    run: Run, lands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk loses the file, not the release."""
+
+    def full(path: Path, text: str, kind: object, *, overwrite: bool) -> None:
+        raise ReleaseError(f"cannot write {path}: no space left; choose another place")
+
+    monkeypatch.setattr("quietrank.cli.deliver.write_text", full)
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--save-tally", tmp_path / "t.json", "--format", "csv")
+    assert result.code == 1
+    assert "no space left" in result.stderr
+    assert len(result.stdout.splitlines()) == 4
+
+
+@pytest.mark.parametrize("by", [(), BY_GROUP])
+def test_a_ledger_pays_once_for_all_groups_and_all_rankings(
+    run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...]
+) -> None:
+    """One entry of ε, whose id is in the release, in the tally and in what is made from it later."""
+    budget, tally = tmp_path / "budget.db", tmp_path / "tally.json"
+    run("ledger", "new", budget, "--epsilon", 2, "--data", "votes", "--unit", "person")
+    words = ("--items", "x,y,z", *by, "--ledger", budget, "--save-tally", tally, "--format", "json")
+    release = json.loads(run("rank", lands, *PEOPLE, *words).stdout)
+    again = json.loads(run("rerank", tally, "--method", "net-wins", "--format", "json").stdout)
+    shown = json.loads(run("ledger", "show", budget, "--format", "json").stdout)
+    (entry,) = shown["entries"]
+    for made in (release, again):
+        found = made["groups"].values() if by else [made]
+        assert {one["ledger_entry"] for one in found} == {entry["entry"]}
+
+
+def test_two_outputs_are_two_files(run: Run, lands: Path, tmp_path: Path) -> None:
+    """The release must not overwrite the tally."""
+    same = tmp_path / "same.json"
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", "--out", same, "--save-tally", same)
+    assert result.code == 2
+    assert not same.exists()
+
+
+@pytest.mark.parametrize("name", ["r.html", "r", "r.json.txt", "r.tsv", "r.db"])
+def test_a_release_is_not_written_under_a_misleading_name(run: Run, votes: Path, tmp_path: Path, name: str) -> None:
+    """The ending says the format; another one is refused before anything is spent."""
+    found = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / name)
+    assert found.code == 2
+    assert "name it .json or .csv" in found.stderr
+    assert run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / "r.csv").code == 0
+    assert (tmp_path / "r.csv").read_text().startswith("rank,item,score")
+
+
+def test_a_payment_is_told(run: Run, votes: Path, tmp_path: Path) -> None:
+    """Which entry, and what is left: on stderr, beside the table."""
+    ledger = tmp_path / "budget.db"
+    assert run("ledger", "new", ledger, "--epsilon", 3, "--data", "votes", "--unit", "comparison").code == 0
+    paid = run("rank", votes, *VOTE, "--items", "x,y,z", "--ledger", ledger)
+    assert paid.code == 0
+    assert re.search(r"Paid from .*, entry 1-\w+; .*ε up to 2\.", " ".join(paid.stderr.split()))
+
+
+def test_protecting_votes_that_name_people_says_what_that_means(run: Run, votes: Path, tmp_path: Path) -> None:
+    """One line for the data holder: the most votes of a person, and how to protect people; never in the release."""
+    said = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / "r.json")
+    (line,) = [line for line in said.stderr.splitlines() if "name people" in line]
+    assert "some have up to 2" in line
+    assert "--unit person" in line
+    assert "name people" not in said.stdout + (tmp_path / "r.json").read_text()
+    capped = run("rank", votes, *VOTE, "--items", "x,y,z", "--neighbours", "add-remove", "--max-per-person", 7)
+    assert "some have up to 7" in capped.stderr
+    assert "name people" not in run("rank", votes, *PEOPLE, "--items", "x,y,z").stderr
+    nobody = write_csv(tmp_path / "nobody.csv", [row[1:] for row in GOOD], COLUMNS[1:])
+    assert "name people" not in run("rank", nobody, *VOTE, "--items", "x,y,z").stderr
