@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from quietrank.promise.arguments import flag, parse
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit, UnitWord
 from quietrank.statistics.method import Method, MethodWord
 
+VOTES_INSTEAD = (
+    f"{option('votes')} is for {option('unit', 'comparison')}, instead of {option('people')} and {option('per_person')}"
+)
 USUAL_EPSILONS = (0.5, 1.0, 2.0)
 CURVE_POINTS = 9
 SolveWord = Literal["epsilon", "people"]
@@ -148,10 +151,6 @@ class _Sizes:
     per_person: int | None
     votes: int | None
     one_per_pair: bool
-    _instead: ClassVar[str] = (
-        f"{option('votes')} is for {option('unit', 'comparison')}, instead of {option('people')} and "
-        f"{option('per_person')}"
-    )
 
     @classmethod
     def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: bool) -> _Sizes:
@@ -175,9 +174,9 @@ class _Sizes:
                 f"{option('votes')} out"
             )
         if self.votes is not None and unit is Unit.PERSON:
-            raise UsageError(self._instead)
+            raise UsageError(VOTES_INSTEAD)
         if self.votes is not None and (self.people is not None or self.per_person is not None):
-            raise QuietrankError(self._instead)
+            raise QuietrankError(VOTES_INSTEAD)
         known = self.votes or self.people
         if known is None and not for_people:
             people = either("people=500, per_person=15", "--people 500 --per-person 15")
