@@ -24,8 +24,7 @@ from scipy import special
 import quietrank as qr
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import register
-from quietrank.noise.exact import exactly, exponential_sum, rounded
-from quietrank.noise.knorm import saturating_sum
+from quietrank.noise.exact import FormulaNoise, exactly, exponential_sum
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import FINE, Promise
@@ -34,18 +33,15 @@ from quietrank.statistics.statistic import Spread, Statistic
 
 
 @dataclass(frozen=True)
-class CubeNoise:
-    """The exact draw: uniform reals in interval arithmetic, rounded to whole lattice steps."""
+class Draw:
+    """r·u from uniform reals, in interval arithmetic: the library draws these, evaluates this and rounds it exactly."""
 
     size: int
     unit: Fraction  # Δ/ε, in lattice steps
 
-    def add_to(self, values: Any) -> Any:
-        def noise(uniforms: list[Any]) -> list[Any]:
-            radius = exponential_sum(uniforms[: self.size + 1]) * exactly(self.unit)
-            return [radius * (2 * uniform - 1) for uniform in uniforms[self.size + 1 :]]
-
-        return saturating_sum(values, rounded(noise, 2 * self.size + 1))
+    def __call__(self, uniforms: list[Any]) -> list[Any]:
+        radius = exponential_sum(uniforms[: self.size + 1]) * exactly(self.unit)
+        return [radius * (2 * uniform - 1) for uniform in uniforms[self.size + 1 :]]
 
 
 @dataclass(frozen=True)
@@ -87,15 +83,16 @@ class Cube(Mechanism):
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         kept, _ = self.keeps(promise, statistic)
         unit = _reach(kept) / Fraction(as_written(kept.privacy.epsilon))
-        noise, law = CubeNoise(len(kept.items), unit / FINE), CubeLaw(len(kept.items), float(unit))
+        n, law = len(kept.items), CubeLaw(len(kept.items), float(unit))
+        noise = FormulaNoise(Draw(n, unit / FINE), 2 * n + 1)
         figures = (("sensitivity", float(_reach(kept))), ("norm", "largest entry"), ("scale", float(unit)))
         return Calibrated(self, kept, statistic, noise, FINE, law, Cost.pure(kept.privacy.epsilon), figures)
 
     def loss(self, calibrated: Calibrated) -> Cost:
-        noise = calibrated.noise
-        if not isinstance(noise, CubeNoise) or noise.size != len(calibrated.promise.items):
+        draw = calibrated.noise.formula if isinstance(calibrated.noise, FormulaNoise) else None
+        if not isinstance(draw, Draw) or draw.size != len(calibrated.promise.items):
             return Cost.pure(inf)
-        return Cost.pure(float(_reach(calibrated.promise) / (noise.unit * calibrated.step)))
+        return Cost.pure(float(_reach(calibrated.promise) / (draw.unit * calibrated.step)))
 
 
 def _reach(promise: Promise) -> Fraction:

@@ -55,7 +55,7 @@ RULES = Rules(
         "add_to": ("noise", "crossing", "auditing"),
         "add_laplace": ("noise",),
         "truncated_laplace": ("noise", "auditing"),
-        "exponential_sum": ("noise",),
+        "rounded": ("noise",),
     },
 )  # fmt: skip
 

@@ -90,11 +90,11 @@ def hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", WITH_PARAMETERS)
 def test_the_docstring_says_every_parameter_and_word(name: str) -> None:
-    """Each parameter by name, and each word that it takes, in quotes."""
+    """Each parameter by name, and each word that it takes, in quotes; of mechanisms, which may become more, some."""
     said = inspect.getdoc(WITH_PARAMETERS[name]) or ""
     for parameter, hint in hints(WITH_PARAMETERS[name]).items():
         assert f"{parameter} " in said or f"{parameter}," in said, parameter
-        for word in words(hint):
+        for word in words(hint) if parameter != "mechanism" else ("auto", "laplace"):
             assert f'"{word}"' in said, (parameter, word)
 
 

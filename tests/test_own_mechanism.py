@@ -114,12 +114,12 @@ def test_it_keeps_its_promise_by_the_audit(own: ModuleType) -> None:
 @pytest.mark.parametrize("fault", ["half the reach", "half the noise", "another law"])
 def test_the_audit_finds_what_is_wrong_with_it(own: ModuleType, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """This check can fail: too small a reach, noise that is not drawn as said, a law that is not the noise's."""
-    draw, reach = own.CubeNoise.add_to, own._reach
+    draw, reach = own.Draw.__call__, own._reach
     if fault == "half the reach":
         monkeypatch.setattr(own, "_reach", lambda promise: reach(promise) / 2)
     elif fault == "half the noise":
-        halved = lambda self, values: draw(replace(self, unit=self.unit / 2), values)  # noqa: E731
-        monkeypatch.setattr(own.CubeNoise, "add_to", halved)
+        halved = lambda self, uniforms: draw(replace(self, unit=self.unit / 2), uniforms)  # noqa: E731
+        monkeypatch.setattr(own.Draw, "__call__", halved)
     else:
         monkeypatch.setattr(own.CubeLaw, "cdf", lambda self, x: np.asarray(x) * 0 + 0.5)
     asked = {"mechanism": "cube", "unit": "comparison", "neighbours": "outcome" if "reach" in fault else "replace"}
@@ -132,8 +132,9 @@ def test_the_crossing_checks_a_foreign_mechanism_too(own: ModuleType, monkeypatc
 
     def smaller(self: object, *words: object) -> Calibrated:
         calibrated: Calibrated = calibrate(self, *words)
-        drawn: Any = calibrated.noise
-        return replace(calibrated, noise=replace(drawn, unit=drawn.unit * Fraction(99, 100)))
+        noise: Any = calibrated.noise
+        quieter = replace(noise.formula, unit=noise.formula.unit * Fraction(99, 100))
+        return replace(calibrated, noise=replace(noise, formula=quieter))
 
     monkeypatch.setattr(own.Cube, "calibrate", smaller)
     with pytest.raises(PrivacyError, match="nothing was released"):

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 from flint import arb, ctx, fmpq, fmpz
+
+from quietrank.arrays import Integers
+from quietrank.noise.lattice import LARGEST_DRAW
 
 Formula = Callable[[list[arb]], list[arb]]
 """uniform reals in (0, 1) to values in lattice steps; interval arithmetic throughout"""
@@ -58,3 +63,21 @@ def exponential_sum(uniforms: list[arb]) -> arb:
 def exactly(value: Fraction) -> arb:
     """A rational number as an interval."""
     return arb(fmpq(fmpz(value.numerator), fmpz(value.denominator)))
+
+
+@dataclass(frozen=True)
+class FormulaNoise:
+    """Real-valued noise by a formula, added to exact values and rounded: for mechanisms that bring their own law."""
+
+    formula: Formula
+    uniforms: int
+    """how many uniform reals the formula takes"""
+
+    def add_to(self, values: Integers) -> Integers:
+        return saturating_sum(values, rounded(self.formula, self.uniforms))
+
+
+def saturating_sum(values: Integers, noise: list[int]) -> Integers:
+    """Exact sums, saturating at the 64-bit limits as OpenDP's do."""
+    sums = (int(value) + z for value, z in zip(values, noise, strict=True))
+    return np.array([max(-LARGEST_DRAW, min(LARGEST_DRAW, total)) for total in sums], dtype=np.int64)

@@ -15,8 +15,8 @@ import numpy as np
 from flint import arb
 
 from quietrank.arrays import Integers
-from quietrank.noise.exact import exactly, exponential_sum, rounded
-from quietrank.noise.lattice import LARGEST_DRAW, LaplaceNoise
+from quietrank.noise.exact import exactly, exponential_sum, rounded, saturating_sum
+from quietrank.noise.lattice import LaplaceNoise
 from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
 from quietrank.promise.graph import Graph
 
@@ -108,9 +108,3 @@ class KNormNoise:
             noise[half:] = [-z for z in noise[half:]]
         noisy = saturating_sum(values[: len(noise)], noise)
         return noisy if self.total is None else np.append(noisy, self.total.add_to(values[len(noise) :]))
-
-
-def saturating_sum(values: Integers, noise: list[int]) -> Integers:
-    """Exact sums, saturating at the 64-bit limits as OpenDP's do."""
-    sums = (int(value) + z for value, z in zip(values, noise, strict=True))
-    return np.array([max(-LARGEST_DRAW, min(LARGEST_DRAW, total)) for total in sums], dtype=np.int64)
