@@ -102,7 +102,7 @@ def busy(text: str) -> AbstractContextManager[Any]:
 
 @contextmanager
 def progress(text: str) -> Iterator[Callable[..., None]]:
-    """On a terminal, a bar that vanishes at the end: call what is yielded with the amount done, out of 1 or of a total."""
+    """On a terminal, a bar that vanishes at the end: call what is yielded with what is done, of 1 or of a total."""
     from rich import progress
     from rich.console import Console
 
