@@ -73,7 +73,7 @@ FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24)
 QUICK = Sizes(3, 1, 1000, 5_000, 30_000, 20_000, 200, 3)
 
 
-# ---- the checks, each in a process of its own -----------------------------------------------------------------------
+# ---- the checks, each in its own process ----------------------------------------------------------------------------
 
 
 def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:

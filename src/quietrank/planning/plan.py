@@ -151,12 +151,9 @@ class _Sizes:
     @classmethod
     def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: object) -> _Sizes:
         return cls(
-            flag("one_per_pair", one_per_pair),
-            whole("items", items, 2),
-            whole_or_none("people", people, 1),
-            whole_or_none("per_person", per_person, 1),
-            whole_or_none("votes", votes, 1),
-        )
+            flag("one_per_pair", one_per_pair), whole("items", items, 2), whole_or_none("people", people, 1),
+            whole_or_none("per_person", per_person, 1), whole_or_none("votes", votes, 1),
+        )  # fmt: skip
 
     def survey(self, unit: Unit, for_people: bool, spread: float | str) -> Survey:
         people, per_person = self._people(unit, for_people), self._per_person(unit)

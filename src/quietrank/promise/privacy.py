@@ -20,7 +20,7 @@ SMALLEST_CLIP = 2.0**-20
 """The smallest: a weight has no smaller unit."""
 
 WEAK_EPSILON = 10.0
-"""Beyond this, results may be more than twenty thousand times as likely, and nobody should be told that all is well."""
+"""Beyond this, results may be more than twenty thousand times as likely, so the statement must not sound safe."""
 
 LARGEST_EPSILON = 1e9
 """Beyond this, computing the noise would overflow; the promise is empty long before."""

@@ -158,12 +158,12 @@ def _fraction(value: Any) -> Fraction:
 
 def _items(values: Mapping[str, Any]) -> Items:
     pairs = values["pairs"]
-    listed = None if pairs is None else tuple(tuple(_integers(pair, 2).tolist()) for pair in pairs)
+    edges = None if pairs is None else tuple(tuple(_integers(pair, 2).tolist()) for pair in pairs)
     names, from_votes = values["names"], values["from_votes"]
     sound = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
     _require(sound and isinstance(from_votes, bool), "its items are not a list of names")
-    items = Items(tuple(names), from_votes, listed)
-    if listed is not None:
+    items = Items(tuple(names), from_votes, edges)
+    if edges is not None:
         items.graph  # noqa: B018  checks the pairs
     return items
 

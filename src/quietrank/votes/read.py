@@ -226,8 +226,8 @@ def read_votes(
     declared = _items_in(read, columns) if items is None else declare(items)
     if pairs is not None:
         declared = with_pairs(declared, pairs)
-    listed = None if groups is None else declare_groups(groups)
-    return Votes(read, columns, declared, flag("skip_invalid", skip_invalid), listed, opened.columns)
+    group_names = None if groups is None else declare_groups(groups)
+    return Votes(read, columns, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns)
 
 
 _BOTH_ITEMS = "items are declared, or taken from the votes; give one of the two"
@@ -244,11 +244,11 @@ def _items_in(source: files.Source, columns: Columns) -> Items:
         names = by_either_side(rows, "").select("item").distinct()
     else:
         names = rows.select(item=rows.a).union(rows.select(item=rows.b), distinct=True)
-    listed = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
-    if not listed:
+    item_names = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
+    if not item_names:
         raise no_votes(source)
     # Sorted in Python: the order of text differs between engines.
-    return Items(tuple(sorted(listed)), from_votes=True)
+    return Items(tuple(sorted(item_names)), from_votes=True)
 
 
 @dataclass(frozen=True)
