@@ -891,7 +891,7 @@ PLAN: list[Line] = [
         ("--unit votes", REFUSED, "--unit must be one of"),
         ("--votes 10", USAGE, "--votes is for --unit comparison"),
         ("--unit comparison --votes 10", REFUSED, "--votes is for --unit comparison, instead of"),
-        ("--unit comparison --max-per-person 2", REFUSED, "no use for --max-per-person"),
+        ("--unit comparison --max-per-person 2", REFUSED, "does not use --max-per-person"),
         ("--max-per-person 0", USAGE, INVALID),
         ("--max-per-person 1.5", USAGE, INVALID),
         ("--neighbours ''", REFUSED, "--neighbours"),
