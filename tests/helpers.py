@@ -113,7 +113,7 @@ def zonotope_gauge(graph: Graph, x: Sequence[float]) -> float:
     flow = np.zeros((graph.vertices, edges + 1))
     flow[i, np.arange(edges)], flow[j, np.arange(edges)] = 1, -1
     within = np.block([[np.eye(edges), -np.ones((edges, 1))], [-np.eye(edges), -np.ones((edges, 1))]])
-    found = linprog(
+    optimum = linprog(
         np.append(np.zeros(edges), 1.0), within, np.zeros(2 * edges), flow, x, [(None, None)] * edges + [(0, None)]
     )
-    return np.inf if found.fun is None else float(found.fun)
+    return np.inf if optimum.fun is None else float(optimum.fun)

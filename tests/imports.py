@@ -144,15 +144,15 @@ def _mentioned(source: str) -> set[str]:
 def reading_list(starts: tuple[str, ...], sources: Sources, left_out: tuple[str, ...]) -> dict[str, int]:
     """What these modules import, directly and through others, with the number of lines of each; packages without code
     aside, and without what is left out and what only that imports."""
-    found: dict[str, int] = {}
+    lines_of: dict[str, int] = {}
     waiting = [name for name in sources if within(name, starts)]
     while waiting:
         name = waiting.pop()
-        if name in found or within(name, (*left_out, "__init__")):  # which names all that users may import
+        if name in lines_of or within(name, (*left_out, "__init__")):  # which names all that users may import
             continue
-        found[name] = len(sources[name].splitlines())
+        lines_of[name] = len(sources[name].splitlines())
         waiting += [other for other in imports(name, sources, for_types=False) if not other.startswith(":")]
-    return {name: lines for name, lines in sorted(found.items()) if _has_code(sources[name])}
+    return {name: lines for name, lines in sorted(lines_of.items()) if _has_code(sources[name])}
 
 
 def _has_code(source: str) -> bool:

@@ -18,8 +18,8 @@ QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 def _programs() -> Path:
     """The folder with initdb and pg_ctl; Debian keeps them off the path."""
-    found = shutil.which("pg_ctl")
-    folders = [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    pg_ctl = shutil.which("pg_ctl")
+    folders = [Path(pg_ctl).resolve().parent] if pg_ctl else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     for folder in reversed(folders):
         if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
             return folder

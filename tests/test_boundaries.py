@@ -139,9 +139,9 @@ PLANTED = {
 def test_a_planted_fault_is_found(fault: str) -> None:
     """This test can fail: each of these walks around a boundary, and is seen."""
     module, line = PLANTED[fault]
-    found = violations({**SOURCES, module: f"{SOURCES.get(module, '')}\n{line}\n"}, RULES)
-    assert found
-    assert all(breach.startswith(module) for breach in found)
+    breaches = violations({**SOURCES, module: f"{SOURCES.get(module, '')}\n{line}\n"}, RULES)
+    assert breaches
+    assert all(breach.startswith(module) for breach in breaches)
 
 
 def test_what_a_reviewer_reads(capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,5 +196,5 @@ def test_the_audit_stays_on_its_side() -> None:
 
 def _arguments(module: str, function: str) -> list[ast.arg]:
     tree = ast.parse(SOURCES[module])
-    (found,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
-    return [*found.args.args, *found.args.kwonlyargs]
+    (definition,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    return [*definition.args.args, *definition.args.kwonlyargs]

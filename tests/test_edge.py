@@ -84,8 +84,8 @@ def test_no_public_parameter_is_a_bare_word() -> None:
 def hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The types of a function's parameters; some are written for the type checker only."""
     target = function.__init__ if inspect.isclass(function) else function
-    found = typing.get_type_hints(target, localns={"pa": pa})
-    return {name: hint for name, hint in found.items() if name != "return"}
+    types = typing.get_type_hints(target, localns={"pa": pa})
+    return {name: hint for name, hint in types.items() if name != "return"}
 
 
 @pytest.mark.parametrize("name", WITH_PARAMETERS)

@@ -121,14 +121,14 @@ def _weights(rows: list[Row], privacy: Privacy, clip: Clip | None) -> list[Fract
 
 
 def _by_hand(rows: list[Row], privacy: Privacy, clip: Clip | None) -> dict[str, tuple[list[Fraction], list[Fraction]]]:
-    found = {group: ([Fraction(0)] * len(ITEMS), [Fraction(0)] * len(ITEMS)) for group in GROUPS}
+    sums = {group: ([Fraction(0)] * len(ITEMS), [Fraction(0)] * len(ITEMS)) for group in GROUPS}
     for (_, a, b, outcome, group), weight in zip(rows, _weights(rows, privacy, clip), strict=True):
         y = {"a": Fraction(1), "b": Fraction(0), "tie": Fraction(1, 2)}[outcome]
-        wins, losses = found[group or ""]
+        wins, losses = sums[group or ""]
         for item, won in ((a, y), (b, 1 - y)):
             wins[ITEMS.index(item)] += weight * won
             losses[ITEMS.index(item)] += weight * (1 - won)
-    return found
+    return sums
 
 
 def _check_by_hand(votes: Votes, rows: list[Row], privacy: Privacy, clip: Clip | None) -> None:
@@ -599,8 +599,8 @@ def test_the_perturbed_mle_of_groups_pays_for_its_seal_twice() -> None:
     """λ is the noise of `replace`, which removing here and adding there does not exceed; the seal counts twice."""
     privacy = Privacy(1, "person", max_per_person=2)
     plan = make_plan(4, privacy, 60.0, releases_per_unit=2)
-    (found,) = perturbed_mle_of_groups(tally_pairs_of_groups(read(GOOD), privacy)[:1], privacy, gamma=60.0)
-    assert found.plan == plan
+    (scores,) = perturbed_mle_of_groups(tally_pairs_of_groups(read(GOOD), privacy)[:1], privacy, gamma=60.0)
+    assert scores.plan == plan
     seal = lattice.laplace_privacy_loss(plan.seal_scale, plan.seal_sensitivity)
     main = privacy_loss(plan.lambda_, plan.gamma, privacy, LOGISTIC)
     assert main + 2 * seal <= privacy.epsilon

@@ -67,7 +67,7 @@ def test_a_saved_tally_is_ranked_again(own: ModuleType, tmp_path: Path) -> None:
     for method in ("net-wins", "win-rate", "bradley-terry") if tally.total is not None else ("net-wins",):
         assert len(qr.rerank(again, method=method).ranking) == len(ITEMS)
     (tmp_path / "tally.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 0.5'))
-    with pytest.raises(QuietrankError, match="its noise is not the one that its promise takes"):
+    with pytest.raises(QuietrankError, match="its noise is not the one that its promise needs"):
         qr.NoisyTally.from_json(tmp_path / "tally.json")
 
 

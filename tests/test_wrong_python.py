@@ -120,7 +120,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "source long": (lambda w: qr.read_votes("v" * 5000 + ".csv", ["x", "y"]), "there is no file"),
     "source class": (lambda w: qr.read_votes(pd.DataFrame, ["x", "y"]), "cannot read votes"),
     "source module": (lambda w: qr.read_votes(pd, ["x", "y"]), "cannot read votes"),
-    "no items": (lambda w: w.read(items=None), r"items=\[\.\.\.\], or say items_from_votes=True"),
+    "no items": (lambda w: w.read(items=None), r"items=\[\.\.\.\], or use items_from_votes=True"),
     "items text": (lambda w: w.read(items="xyz"), "items must be a list of names"),
     "items bytes": (lambda w: w.read(items=b"xyz"), "items must be a list of names"),
     "items int": (lambda w: w.read(items=5), "items must be a list of names"),

@@ -1,4 +1,4 @@
-"""The arrays that this library speaks of."""
+"""The array types of this library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 """counts in lattice steps, and indices"""
 Indices = NDArray[np.int32]
-"""places of items among pairs: half the memory"""
+"""the items of pairs, by position: half the memory"""
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
-"""where something stands, as NumPy's searches return it"""
+"""positions, as NumPy's searches return them"""

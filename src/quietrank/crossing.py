@@ -1,8 +1,8 @@
 """Confidential `Tallies` in, `Noised` values out: the one crossing from the confidential to the public side.
 
-The noise comes calibrated (`mechanisms/`). Here it is checked that the votes were bounded in the way it was calibrated
-for, its privacy loss is recomputed and compared with the promise, the ledger is debited, and only then is it drawn. A
-crash can waste budget; it cannot overspend it.
+The noise comes calibrated (`mechanisms/`). `cross` checks that the votes were bounded in the way the noise was
+calibrated for, recomputes the privacy loss and compares it with the promise, debits the ledger, and only then draws the
+noise. A crash can waste budget; it cannot overspend it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def cross(tallies: Tallies, calibrated: Calibrated, *, ledger: Ledger | None = N
     """The statistic of each tally with noise; together they keep the promise, and are paid for once, before any noise.
 
     A unit is in one group, and one that moves to another changes two tallies; the noise was calibrated for that
-    (docs/proofs/groups.md). A tally by pairs is needed where estimators shall know the pairs of a public design.
+    (docs/proofs/groups.md). A tally by pairs is needed where estimators use the pairs of a public design.
     """
     _require_bounded(tallies, calibrated)
     require_kept(calibrated)
@@ -46,11 +46,11 @@ def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:
 
 
 def require_kept(calibrated: Calibrated) -> None:
-    """Recompute what the noise loses, from the sensitivity again, and compare it with the promise and the price."""
-    lost, privacy = calibrated.mechanism.loss(calibrated), calibrated.privacy
-    if not calibrated.cost.covers(lost):
+    """Recompute the privacy loss of the noise from the sensitivity; compare it with the promise and the price."""
+    loss, privacy = calibrated.mechanism.loss(calibrated), calibrated.privacy
+    if not calibrated.cost.covers(loss):
         raise PrivacyError(f"the {calibrated.mechanism} noise costs more than it charges; nothing was released")
-    if not (lost.epsilon <= as_written(privacy.epsilon) and lost.delta <= as_written(privacy.delta)):
+    if not (loss.epsilon <= as_written(privacy.epsilon) and loss.delta <= as_written(privacy.delta)):
         raise PrivacyError(
             f"the {calibrated.mechanism} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; "
             "nothing was released"
@@ -64,7 +64,7 @@ def _charge(tallies: Tallies, calibrated: Calibrated) -> Charge:
 
 
 def _noised(tally: Tally | PairTally, calibrated: Calibrated, ledger_entry: str | None) -> Noised:
-    """The one line that draws, and what is public beside it."""
+    """The one line that draws noise, and what is public in addition."""
     sums, public = tally.by_item, calibrated.privacy.design is Design.PUBLIC
     return Noised(
         values=calibrated.noise.add_to(exact_values(tally, calibrated)),
@@ -78,12 +78,12 @@ def _noised(tally: Tally | PairTally, calibrated: Calibrated, ledger_entry: str 
 def exact_values(tally: Tally | PairTally, calibrated: Calibrated) -> Any:
     """The statistic on the lattice of its noise, exactly; confidential."""
     statistic = calibrated.statistic
-    counted = tally if statistic.by_pair else tally.by_item
-    return statistic.vector(counted, int(tally.step / calibrated.step), calibrated.share)
+    counts = tally if statistic.by_pair else tally.by_item
+    return statistic.vector(counts, int(tally.step / calibrated.step), calibrated.share)
 
 
 def _public_total(sums: Tally, calibrated: Calibrated) -> float | None:
-    """The number of votes where all neighbours share it, counted before any row is dropped; a group's never is."""
+    """The number of votes, counted before any row is dropped, where it is the same for all neighbours."""
     if calibrated.privacy.design is Design.PUBLIC:
         return sums.total * float(sums.step)
     return float(sums.rows) if calibrated.promise.votes_are_public else None

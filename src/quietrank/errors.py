@@ -1,7 +1,7 @@
 """What can go wrong, each with a message that says what was given and what to do about it.
 
-A message speaks the words of whoever called: `max_per_person=5` from Python, `--max-per-person 5` on the command
-line. `option` and `either` write both forms into a message; `str(error)` shows Python's, and `error.in_options()` the
+A message uses the caller's names: `max_per_person=5` from Python, `--max-per-person 5` on the command line.
+`option` and `either` write both forms into a message; `str(error)` shows Python's, and `error.in_options()` the
 command line's.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_OPEN, _MIDDLE, _CLOSE = "\ue000", "\ue001", "\ue002"  # private-use characters, which no message has otherwise
+_OPEN, _MIDDLE, _CLOSE = "\ue000", "\ue001", "\ue002"  # private-use characters, which no other text contains
 _BOTH = re.compile(f"{_OPEN}([^{_MIDDLE}]*){_MIDDLE}([^{_CLOSE}]*){_CLOSE}")
 
 
@@ -31,12 +31,12 @@ def _plain(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """With words of a thousand letters cut: a file may hold such names, and nobody wants to read them."""
+    """The text with words of a thousand letters cut short: a file may contain such names."""
     return re.sub(r"(\S{100})\S{900,}", r"\1…", text)
 
 
 class QuietrankError(Exception):
-    """Base of all errors a user can cause or mend; the command line prints the message and exits with 1.
+    """Base of all errors a user can cause or fix; the command line prints the message and exits with 1.
 
     >>> import quietrank as qr
     >>> try:
@@ -48,19 +48,19 @@ class QuietrankError(Exception):
 
     @property
     def message(self) -> str:
-        """With both forms in it, to become part of another message."""
+        """The message with both forms in it, for use in another message."""
         return super().__str__()
 
     def __str__(self) -> str:
         return _shortened(_BOTH.sub(r"\1", self.message))
 
     def in_options(self) -> str:
-        """The message in the words of the command line."""
+        """The message with the options of the command line."""
         return _shortened(_BOTH.sub(r"\2", self.message))
 
 
 class UsageError(QuietrankError):
-    """The call cannot be meant; on the command line, exit code 2."""
+    """The call makes no sense; on the command line, exit code 2."""
 
 
 class VotesError(QuietrankError):
@@ -84,7 +84,7 @@ class BudgetError(PrivacyError):
 
 
 class LedgerError(QuietrankError):
-    """A ledger cannot be made, read or written, or its history does not hold together."""
+    """A ledger cannot be made, read or written, or its history is inconsistent."""
 
 
 class SolverError(QuietrankError):

@@ -1,6 +1,6 @@
 """The whole chain, votes in, release out; shared by the API, the command line and the app.
 
-The public functions are thin: each reads its words into a `Request`, once, and hands it to one of two functions,
+The public functions are thin: each parses its arguments into a `Request`, once, and passes it to one of two functions,
 `make_tally` (counts that are paid for) and `make_release` (what is published).
 """
 
@@ -65,8 +65,8 @@ def rank(
                "bradley-terry": scores on the log-odds scale. "auto": net wins if all items were compared equally
                often, else the win rate.
     gamma      the ridge of Bradley–Terry scores, a number above 0; "auto" chooses it from the noisy counts
-    ledger     the budget that pays: an open `Ledger`, or its path. It is debited after the votes were found usable
-               and before any noise is drawn. None: nobody keeps the account.
+    ledger     the budget that pays: an open `Ledger`, or its path. It is debited after the votes are checked
+               and before any noise is drawn. None: there is no ledger.
 
     For mechanism="perturbed-mle" only:
 
@@ -135,16 +135,16 @@ def noisy_tally(
     method: MethodWord = "auto",
     ledger: Payer = None,
 ) -> NoisyTally:
-    """What `rank` computes its release from, to be kept: `rerank` makes any release from it at no further cost.
+    """What `rank` computes its release from, to be saved: `rerank` makes any release from it at no further cost.
 
     votes      what `read_votes` returned
     privacy    the promise, a `Privacy`
     mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; see `rank`. "perturbed-mle" has
-               no counts to keep, and is refused.
+               no counts to save, and is refused.
     method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
     ledger     the budget that pays: an open `Ledger`, its path, or None
 
-    Under a public design the pairs that met are kept as well.
+    Under a public design the pairs that met are saved as well.
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
@@ -165,7 +165,7 @@ def noisy_tally_by_group(
     method: MethodWord = "auto",
     ledger: Payer = None,
 ) -> GroupedTally:
-    """What `rank_by_group` computes its releases from, to be kept for `rerank`.
+    """What `rank_by_group` computes its releases from, to be saved for `rerank`.
 
     votes      what `read_votes` returned for `by` and `groups`
     privacy    the promise, a `Privacy`, for all groups together
@@ -232,12 +232,12 @@ def fit(votes: Votes, *, ridge: float = 0.0, link: LinkWord = "logistic") -> Non
     return NonPrivateFit.of(exact.items, pairs, ridge, link)
 
 
-# ---- what was asked for --------------------------------------------------------------------------------------------
+# ---- the request ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for, checked: what would fail, or be ignored, is refused before anything is debited."""
+    """The caller's choices, checked: what would fail or be ignored is refused before anything is debited."""
 
     mechanism: Mechanism | None
     """None: the best of those that keep the promise"""
@@ -254,7 +254,7 @@ class Request:
         calibration: object = "tight",
         link: str | Link = "logistic",
     ) -> Request:
-        """From the words of the edge, whatever they are."""
+        """From a caller's arguments, of whatever type."""
         chosen, ranked_by = named(mechanism), parse(Method, "method", method)
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
@@ -270,13 +270,13 @@ class Request:
             )
         if gamma != "auto" and ranked_by is not Method.BRADLEY_TERRY:
             raise PrivacyError(
-                f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or ask for that (got "
+                f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or use that (got "
                 f"{option('method', ranked_by)})"
             )
         return cls(chosen, ranked_by, gamma)
 
     def of_counts(self) -> Request:
-        """The same for counts that are kept, which the perturbed MLE does not have."""
+        """The same request for counts to be saved, which the perturbed MLE does not have."""
         if isinstance(self.mechanism, PerturbedMLE):
             raise PrivacyError(
                 f"{option('mechanism', 'perturbed-mle')} releases scores and no counts, so there is no tally to save; "
@@ -292,15 +292,15 @@ def _require_scores(method: Method) -> None:
         )
 
 
-def _is(given: object, word: str) -> bool:
-    """Whether this word was given; an array, say, compares with a word in a way of its own."""
-    return isinstance(given, str) and given == word
+def _is(argument: object, word: str) -> bool:
+    """Whether the argument is this word; an array, for one, compares differently with text."""
+    return isinstance(argument, str) and argument == word
 
 
-def _positive(name: str, given: object, otherwise: str = "") -> float:
-    value = number(given)
+def _positive(name: str, argument: object, otherwise: str = "") -> float:
+    value = number(argument)
     if value is None or not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"{option(name)} must be a finite number > 0{otherwise}; got {option(name, repr(given))}")
+        raise PrivacyError(f"{option(name)} must be a finite number > 0{otherwise}; got {option(name, repr(argument))}")
     return value
 
 
@@ -309,16 +309,16 @@ def _positive(name: str, given: object, otherwise: str = "") -> float:
 
 def make_release(votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None) -> Release | GroupedRelease:
     """Count, pay, draw, estimate: a release, or one for each group of the votes."""
-    return release_of(_noisy(votes, privacy, request, ledger, keep_pairs=False), request)
+    return release_of(_noisy(votes, privacy, request, ledger, save_pairs=False), request)
 
 
 def make_tally(votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None) -> NoisyTally | GroupedTally:
-    """The same up to the noisy counts; the pairs of a public design are kept with them."""
-    return _noisy(votes, privacy, request, ledger, keep_pairs=True)
+    """The same up to the noisy counts; the pairs of a public design are saved with them."""
+    return _noisy(votes, privacy, request, ledger, save_pairs=True)
 
 
 def release_of(tally: NoisyTally | GroupedTally, request: Request) -> Release | GroupedRelease:
-    """What is published of noisy counts; it costs nothing."""
+    """The release made from noisy counts; it costs nothing."""
     if isinstance(tally, NoisyTally):
         return _released(tally, request.method, request.gamma)
     if not isinstance(tally, GroupedTally):
@@ -335,31 +335,31 @@ def _released(noisy: NoisyTally, method: Method, gamma: Gamma) -> Release:
 
 
 def _noisy(
-    votes: Votes, privacy: Privacy, request: Request, ledger: Payer, *, keep_pairs: bool
+    votes: Votes, privacy: Privacy, request: Request, ledger: Payer, *, save_pairs: bool
 ) -> NoisyTally | GroupedTally:
     """Choose the noise, count, pay, draw: one noisy tally, or one for each group."""
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     promise, budget = Promise(privacy, votes.items, votes.groups), _opened(ledger)
-    by_pair = needs_pairs(request.method, privacy) or (keep_pairs and privacy.design is Design.PUBLIC)
-    choice, tallies = _counted(votes, promise, request, by_pair)
-    drawn = [
+    by_pair = needs_pairs(request.method, privacy) or (save_pairs and privacy.design is Design.PUBLIC)
+    choice, exact = _counted(votes, promise, request, by_pair)
+    tallies = [
         NoisyTally.of(choice.noise, noised, rows_skipped=votes.skip_invalid, alternatives=choice.alternatives)
-        for noised in cross(tallies, choice.noise, ledger=budget)
+        for noised in cross(exact, choice.noise, ledger=budget)
     ]
     if votes.groups is None:
-        return drawn[0]
-    return GroupedTally(votes.columns.group or "", tuple(zip(votes.groups, drawn, strict=True)))
+        return tallies[0]
+    return GroupedTally(votes.columns.group or "", tuple(zip(votes.groups, tallies, strict=True)))
 
 
 def _counted(votes: Votes, promise: Promise, request: Request, by_pair: bool) -> tuple[Choice, Tallies]:
-    """The noise, and the votes counted for it; the noise is chosen first, unless it depends on how many there are."""
+    """The noise, and the votes counted for it; the noise is chosen first, unless it depends on the number of votes."""
     mechanism = request.mechanism
     if mechanism is not None and mechanism.uses_votes and promise.votes_are_public:
         statistic = released_by(mechanism, promise, request.method)
         mechanism.require(promise, statistic)
-        kept, clip = mechanism.keeps(promise, statistic)
-        tallies = _count(votes, promise, Bounded.by(kept.privacy, clip), by_pair or statistic.by_pair)
+        kept_promise, clip = mechanism.keeps(promise, statistic)
+        tallies = _count(votes, promise, Bounded.by(kept_promise.privacy, clip), by_pair or statistic.by_pair)
         return choose(promise, request.method, mechanism, tallies.rows), tallies
     choice = choose(promise, request.method, mechanism)
     noise = choice.noise
@@ -372,13 +372,13 @@ def _count(votes: Votes, promise: Promise, bounded: Bounded, by_pair: bool) -> T
 
 
 def _opened(ledger: Payer) -> Ledger | None:
-    """The ledger, opened if a path was given; what could not pay is refused before the votes are read."""
+    """The ledger, opened if it is a path; one that cannot pay is refused before the votes are read."""
     if isinstance(ledger, str | os.PathLike):
         from quietrank.ledger.book import BudgetLedger
 
-        found = BudgetLedger.open(file_path(ledger, "ledger"))
-        found.require_writable()
-        return found
+        book = BudgetLedger.open(file_path(ledger, "ledger"))
+        book.require_writable()
+        return book
     if ledger is not None and (isinstance(ledger, type) or not callable(getattr(ledger, "debit", None))):
         raise QuietrankError(f"ledger must be a ledger or the path of one; got {ledger!r}")
     return ledger

@@ -40,6 +40,6 @@ def test_check_names_items_without_votes(run: Run, votes: Path, tmp_path: Path) 
     """A heading in the list of items would become an item, and be paid for."""
     listed = tmp_path / "items.txt"
     listed.write_text("name\nx\ny\nz\n", encoding="utf-8")
-    found = run("check", votes, "--items", listed)
-    assert found.code == 0
-    assert re.search(r"items without votes +1  \(name\)", found.stdout)
+    result = run("check", votes, "--items", listed)
+    assert result.code == 0
+    assert re.search(r"items without votes +1  \(name\)", result.stdout)

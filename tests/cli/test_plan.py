@@ -62,12 +62,12 @@ def test_a_mechanism_asked_for_is_named_where_auto_would_take_another(run: Run) 
 
 def test_json_and_csv_hold_the_same(run: Run) -> None:
     _, text, _ = run(*SMALL, "--format", "json")
-    found = json.loads(text)
-    assert found["format"] == "quietrank/plan/1"
-    assert [row["epsilon"] for row in found["predictions"]] == [0.5, 1.0, 2.0, None]
+    page = json.loads(text)
+    assert page["format"] == "quietrank/plan/1"
+    assert [row["epsilon"] for row in page["predictions"]] == [0.5, 1.0, 2.0, None]
     _, text, _ = run(*SMALL, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert [float(row["rank_error"]) for row in rows] == [row["rank_error"] for row in found["predictions"]]
+    assert [float(row["rank_error"]) for row in rows] == [row["rank_error"] for row in page["predictions"]]
 
 
 def test_a_target_is_answered_with_the_options_of_rank(run: Run) -> None:
@@ -174,8 +174,8 @@ def test_the_error_of_the_simulation_is_shown(run: Run) -> None:
 )
 def test_errors_name_the_remedy(run: Run, words: tuple[str, ...], code: int, remedy: str) -> None:
     """One line on stderr, nothing on stdout; 2 for wrong usage, 1 for what cannot be had."""
-    found, out, err = run(*words)
-    assert found == code
+    exit_code, out, err = run(*words)
+    assert exit_code == code
     assert out == ""
     assert remedy in err
     assert err.strip().splitlines()[-1].startswith("quietrank: ")

@@ -300,8 +300,8 @@ def test_a_ledger_pays_once_for_all_groups_and_all_rankings(
     shown = json.loads(run("ledger", "show", budget, "--format", "json").stdout)
     (entry,) = shown["entries"]
     for made in (release, again):
-        found = made["groups"].values() if by else [made]
-        assert {one["ledger_entry"] for one in found} == {entry["entry"]}
+        releases = made["groups"].values() if by else [made]
+        assert {one["ledger_entry"] for one in releases} == {entry["entry"]}
 
 
 def test_two_outputs_are_two_files(run: Run, lands: Path, tmp_path: Path) -> None:
@@ -315,9 +315,9 @@ def test_two_outputs_are_two_files(run: Run, lands: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["r.html", "r", "r.json.txt", "r.tsv", "r.db"])
 def test_a_release_is_not_written_under_a_misleading_name(run: Run, votes: Path, tmp_path: Path, name: str) -> None:
     """The ending says the format; another one is refused before anything is spent."""
-    found = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / name)
-    assert found.code == 2
-    assert "name it .json or .csv" in found.stderr
+    result = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / name)
+    assert result.code == 2
+    assert "name it .json or .csv" in result.stderr
     assert run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / "r.csv").code == 0
     assert (tmp_path / "r.csv").read_text().startswith("rank,item,score")
 

@@ -21,13 +21,13 @@ IN_PYTHON_STILL = re.compile("noisy tally is damaged")
 
 def contents(folder: Path) -> dict[str, bytes | None]:
     """Everything in a folder: names, and bytes of files."""
-    found: dict[str, bytes | None] = {}
+    files: dict[str, bytes | None] = {}
     for place, _, names in os.walk(folder):
-        found[place] = None
+        files[place] = None
         for name in names:
             path = Path(place, name)
-            found[str(path)] = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
-    return found
+            files[str(path)] = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+    return files
 
 
 @pytest.fixture(scope="module")

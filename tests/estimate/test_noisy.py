@@ -224,7 +224,7 @@ def test_the_tallies_of_groups_are_one_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("edit", [{"epsilon": 0.01}, {"max_per_person": 1}, {"neighbours": "add-remove"}])
 def test_a_promise_edited_alone_is_refused(edit: dict[str, Any]) -> None:
-    """The noise in the file is the one that its promise takes, or the file is damaged."""
+    """The noise in the file is the one that its promise needs, or the file is damaged."""
     tally = qr.noisy_tally(from_arrow(VOTES), qr.Privacy(1.0, "person", max_per_person=3))
     values = tally_file.to_dict(tally)
     assert tally_file.from_dict(values)

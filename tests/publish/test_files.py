@@ -84,8 +84,8 @@ def test_a_full_standard_output_loses_nothing(folder: Path, format: str) -> None
     release = qr.Release.from_json(folder / "r.json")
     assert release.ledger_entry is not None
     assert release.ledger_entry.startswith("1-")
-    (found,) = _releases(folder)
-    assert found["ledger_entry"].startswith("2-")
+    (second,) = _releases(folder)
+    assert second["ledger_entry"].startswith("2-")
     assert b"quietrank-release-" in rescued.stderr
 
 

@@ -24,8 +24,8 @@ METHODS: list[MethodWord] = ["auto", "net-wins", "wins", "win-rate", "bradley-te
 
 @pytest.fixture(params=PRIVACIES, ids=privacy_id)
 def privacy(request: pytest.FixtureRequest) -> qr.Privacy:
-    found: qr.Privacy = request.param
-    return found
+    promise: qr.Privacy = request.param
+    return promise
 
 
 @pytest.mark.parametrize("method", ["auto", "bradley-terry"])

@@ -180,14 +180,14 @@ def test_ties_are_warned_about_where_the_number_of_votes_is_public(n: int, each:
     """There the size of the noise comes from that number."""
     votes = from_arrow(ties(n, each), names(n))
     releases = [qr.rank(votes, Privacy(1.0, "comparison"), mechanism="perturbed-mle") for _ in range(10)]
-    assert all("It is so if all items were compared equally often." in printed(release) for release in releases)
+    assert all("This holds if all items were compared equally often." in printed(release) for release in releases)
     assert_warned(releases)
 
 
 def test_without_public_votes_the_noise_of_a_score_is_an_upper_limit() -> None:
     """What was declared is no fact: a release of no votes at all is warned about all the same."""
     releases = [ranked([], 6, "perturbed-mle", comparisons_per_item=1000.0) for _ in range(10)]
-    limit = "This is an upper limit: the more an item was compared, the less it is."
+    limit = "This is an upper limit: the more an item was compared, the smaller it is."
     assert all(limit in printed(release) for release in releases)
     assert_warned(releases)
 

@@ -103,7 +103,7 @@ def test_a_pair_off_the_list_is_a_flaw() -> None:
 
 def test_a_list_of_pairs_must_cover_the_items() -> None:
     """An item on no pair could not be ranked; parts that never meet are separated in the release."""
-    with pytest.raises(VotesError, match="on no askable pair"):
+    with pytest.raises(VotesError, match="in no askable pair"):
         with_pairs(declare(ITEMS), [("A1", "ç")])
     apart = from_arrow([("p1", "A1", "ç", "a")], pairs=[("A1", "ç"), ("b c", "Ω")])
     release = qr.rank(apart, Privacy(1, "person", one_per_pair=True, neighbours="add-remove"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMAT = "quietrank/audit/1"
 BINS = 81
 WIDTH = 118
-"""of the table, where the output is no terminal"""
+"""of the table, where the output is not a terminal"""
 WIDE = 1.5
 """the figure shows losses up to this many ε"""
 COLUMNS = 3
@@ -54,7 +54,7 @@ class Finding:
     epsilon: float
     """as claimed"""
     measured: float | None
-    """a loss that occurs (bounds, loss), or that occurs with confidence (black box)"""
+    """a loss that occurs (bounds, loss), or a lower bound with confidence (black box)"""
     passed: bool
     runs: int
     seconds: float
@@ -106,7 +106,7 @@ class Audit(Tabular):
 SIGN = {"bounds": "=", "loss": "=", "black box": "≥"}
 
 
-def render(found: Audit) -> Group:
+def render(audit: Audit) -> Group:
     """The table, what went wrong, and one sentence."""
     from rich import box
     from rich.console import Group
@@ -118,39 +118,39 @@ def render(found: Audit) -> Group:
         table.add_column(heading)
     for heading in ("claimed ε", "measured", "verdict", "runs", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for finding in found.findings:
+    for finding in audit.findings:
         measured = "" if finding.measured is None else f"{SIGN[finding.check]} {finding.measured:.3f}"
         verdict = Text("kept", style="green") if finding.passed else Text("BROKEN", style="bold red")
         table.add_row(
             finding.check, finding.subject, plain_number(finding.epsilon), measured, verdict, f"{finding.runs:,}",
             f"{finding.seconds:.1f}",
         )  # fmt: skip
-    broken = [finding for finding in found.findings if not finding.passed]
+    broken = [finding for finding in audit.findings if not finding.passed]
     lines = [Text(f"BROKEN: {finding.check} of {finding.subject}: {finding.detail}", style="red") for finding in broken]
-    return Group(table, *lines, Text(_conclusion(found), style="bold"))
+    return Group(table, *lines, Text(_conclusion(audit), style="bold"))
 
 
-def _conclusion(found: Audit) -> str:
-    confidence = f"{100 * (1 - found.risk):g} % confidence over all tests together"
-    took = f"{found.seconds:.0f} seconds"
-    if found.passed:
+def _conclusion(audit: Audit) -> str:
+    confidence = f"{100 * (1 - audit.risk):g} % confidence over all tests together"
+    took = f"{audit.seconds:.0f} seconds"
+    if audit.passed:
         return f"No promise was broken ({confidence}, {took})."
-    broken = sum(not finding.passed for finding in found.findings)
-    return f"{broken} of {len(found.findings)} checks failed ({confidence}, {took}): do not publish with this version."
+    broken = sum(not finding.passed for finding in audit.findings)
+    return f"{broken} of {len(audit.findings)} checks failed ({confidence}, {took}): do not publish with this version."
 
 
-def draw(found: Audit, path: Path, *, overwrite: bool = True) -> Path:
+def draw(audit: Audit, path: Path, *, overwrite: bool = True) -> Path:
     """Small multiples: losses under one neighbour and under the other, with ±ε marked."""
     from matplotlib.figure import Figure
 
-    shown = [finding for finding in found.findings if finding.histogram is not None]
-    columns = max(1, min(COLUMNS, len(shown)))
-    rows = max(1, -(-len(shown) // columns))
+    attacks = [finding for finding in audit.findings if finding.histogram is not None]
+    columns = max(1, min(COLUMNS, len(attacks)))
+    rows = max(1, -(-len(attacks) // columns))
     figure = Figure(figsize=(4.2 * columns, 2.6 * rows + 0.3), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
-    for axis, finding in zip(axes, shown, strict=False):
+    for axis, finding in zip(axes, attacks, strict=False):
         _panel(axis, finding)
-    for axis in axes[len(shown) :]:
+    for axis in axes[len(attacks) :]:
         axis.set_visible(False)
     figure.suptitle("Privacy loss under two neighbours; dashed: ±ε as claimed", fontsize=10)
     save(figure, path, dpi=110, overwrite=overwrite)

@@ -1,10 +1,9 @@
 """Options in, an `Audit` out: every check on every case, in as many processes as there are cores.
 
 Four checks. `bounds`: on neighbouring files, and on one that grows while it is read, no statistic moves further than
-derived, and nothing else moves. `loss`:
-where the density of the output is known, no output tells neighbours apart by more than ε. `black box`: many runs give a
-lower bound of ε that holds with a stated confidence. `noise`: the noise drawn has the distribution it claims, it is
-fresh, and the ledger was debited before.
+derived, and nothing else moves. `loss`: where the density of the output is known, no output distinguishes neighbours by
+more than ε. `black box`: many runs give a lower bound of ε that holds with a stated confidence. `noise`: the noise has
+the distribution that it claims, it is fresh, and the ledger was debited first.
 """
 
 from __future__ import annotations
@@ -51,47 +50,47 @@ PART = 100_000
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything."""
+    """How much work each check does."""
 
     pairs: int
     """neighbouring files per case"""
     releases: int
-    """of them taken to the end, as whole releases"""
+    """how many of these are taken to the end, as whole releases"""
     draws: int
     """of noise, for the fit"""
     runs: float
     """black-box runs per neighbour at ε ≥ 1, as 1/ε² below; four times as many for the first of each kind"""
     most_runs: int
     gaussian_runs: int
-    """for the case that shall show how near the bound comes; a tenth for others"""
+    """for the case that shows how close the bound comes; fewer for others"""
     slow_runs: int
-    """of the perturbed MLE, which takes a millisecond"""
+    """of the perturbed MLE, which takes a millisecond per run"""
     tries: int
-    """counts of a file that grows meanwhile"""
+    """counts of a file that grows while it is read"""
 
 
 FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24)
 QUICK = Sizes(3, 1, 1000, 5_000, 30_000, 20_000, 200, 3)
 
 
-# ---- the checks, each in a process of its own -----------------------------------------------------------------------
+# ---- the checks, each in its own process ----------------------------------------------------------------------------
 
 
 def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
     """All statistics of one promise."""
     began = time.perf_counter()
-    found = [(case, bounds.check(case, sizes.pairs, sizes.releases)) for case in cases]
+    reaches = [(case, bounds.check(case, sizes.pairs, sizes.releases)) for case in cases]
     first = cases[0]
-    wrong = [f"{case.name}: {what}" for case, moves in found for what in moves.complaints]
+    wrong = [f"{case.name}: {what}" for case, moves in reaches for what in moves.complaints]
     return Finding(
         check="bounds",
         subject=first.subject,
         epsilon=first.privacy.epsilon,
-        measured=first.privacy.epsilon * max(moves.furthest for _, moves in found),
+        measured=first.privacy.epsilon * max(moves.furthest for _, moves in reaches),
         passed=not wrong,
-        runs=sum(moves.pairs for _, moves in found),
+        runs=sum(moves.pairs for _, moves in reaches),
         seconds=time.perf_counter() - began,
-        detail="; ".join(wrong) or f"{len(found)} statistics reach their bound and stay within; nothing else moves",
+        detail="; ".join(wrong) or f"{len(reaches)} statistics reach their bound and stay within; nothing else moves",
         unit="pairs of files",
     )
 
@@ -99,16 +98,16 @@ def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
 def growing_check(case: Case, sizes: Sizes) -> Finding:
     """A person's votes are appended to the file while it is counted."""
     began = time.perf_counter()
-    found = growing.check(case, sizes.tries)
+    growth = growing.check(case, sizes.tries)
     return Finding(
         check="bounds",
         subject=f"{case.name}, a file that grows",
         epsilon=case.privacy.epsilon,
-        measured=case.privacy.epsilon * found.furthest,
-        passed=not found.complaints,
-        runs=found.tries,
+        measured=case.privacy.epsilon * growth.furthest,
+        passed=not growth.complaints,
+        runs=growth.tries,
         seconds=time.perf_counter() - began,
-        detail="; ".join(found.complaints) or f"counted as one file or another, or refused ({found.refused} times)",
+        detail="; ".join(growth.complaints) or f"counted as one file or another, or refused ({growth.refused} times)",
         unit="counts",
     )
 
@@ -116,12 +115,12 @@ def growing_check(case: Case, sizes: Sizes) -> Finding:
 def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
     """The exact loss at sampled outputs of a few pairs of neighbours, of one promise and ε."""
     began = time.perf_counter()
-    first, largest, drawn = cases[0], 0.0, 0
+    first, largest, runs = cases[0], 0.0, 0
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         for case in cases:
             for pair, outputs in _for_loss(case, sizes):
-                found, number = _pair_loss(case, pair, outputs, Path(folder), sizes.draws // 10)
-                largest, drawn = max(largest, found), drawn + number
+                loss, draws = _pair_loss(case, pair, outputs, Path(folder), sizes.draws // 10)
+                largest, runs = max(largest, loss), runs + draws
     exact = f"exact ε at δ = {first.privacy.delta:g}" if first.mechanism == GAUSSIAN else "largest loss"
     return Finding(
         check="loss",
@@ -129,7 +128,7 @@ def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
         epsilon=first.privacy.epsilon,
         measured=largest,
         passed=largest <= first.privacy.epsilon * (1 + norms.ROUNDING),
-        runs=drawn,
+        runs=runs,
         seconds=time.perf_counter() - began,
         detail=f"{exact} at any output, {len(cases)} statistics",
         unit="outputs",
@@ -137,10 +136,10 @@ def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
 
 
 def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats | None]]:
-    """Pairs of neighbours, with outputs where these are constructed and not drawn."""
+    """Pairs of neighbours, with outputs where these are constructed, not drawn."""
     usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
     yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 1))
-    # The construction asks four pairs of four items, and noise inside the likelihood knows nothing of declared ones.
+    # The construction asks four pairs of four items, and noise inside the likelihood does not use declared ones.
     if case.perturbed and len(case.items) == 4 and case.items.pairs is None:
         yield seal.constructed(case)
 
@@ -154,32 +153,32 @@ def _pair_loss(case: Case, pair: Neighbouring, outputs: Floats | None, folder: P
     if isinstance(calibrated.noise, lattice.GaussianNoise):
         # A loss above ε is allowed, with probability δ: what counts is the tail of its distribution.
         return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), 2 * draws
-    found = [blackbox.scores(calibrated, one, other, draws, of_one=of_one) for of_one in (True, False)]
-    return float(np.abs(found).max()), 2 * draws
+    scores = [blackbox.scores(calibrated, one, other, draws, of_one=of_one) for of_one in (True, False)]
+    return float(np.abs(scores).max()), 2 * draws
 
 
 def noise_check(case: Case, sizes: Sizes, risk: float) -> Finding:
-    """Fit, freshness, and the ledger first."""
+    """The noise fits and is fresh, and the ledger is debited first."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         calibrated, sides = case.calibrated, _tallies(case, neighbours.worst(case), Path(folder))
-        found = distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
-        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
+        fits = distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
+        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
         wrong += distribution.repeated(calibrated, sides)
         wrong += distribution.ledger_first(calibrated, sides[0])
-    return _noise_finding(case, wrong, found, sizes.draws, began)
+    return _noise_finding(case, wrong, fits, sizes.draws, began)
 
 
 def seal_check(case: Case, sizes: Sizes, risk: float) -> Finding:
-    """The perturbed MLE: the noise inside, the solver, the seal, and the ledger first."""
+    """The perturbed MLE: the noise inside, the solver, the seal, and the ledger debited first."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         one, other = _tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
-        found = seal.fits(case, one, sizes.draws // 4)
-        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in found if fit.p_value < risk / len(found)]
+        fits = seal.fits(case, one, sizes.draws // 4)
+        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
         wrong += seal.flaws(case, [one, other], sizes.draws // 40).found
         wrong += [*seal.repeated(case, one), *seal.ledger_first(case, one)]
-    return _noise_finding(case, wrong, found, sizes.draws // 4, began)
+    return _noise_finding(case, wrong, fits, sizes.draws // 4, began)
 
 
 def _noise_finding(case: Case, wrong: list[str], fits: list[distribution.Fit], draws: int, began: float) -> Finding:
@@ -251,7 +250,7 @@ def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[Tallies, Tal
     return one, other
 
 
-# ---- all of it ----------------------------------------------------------------------------------------------------
+# ---- the audit -----------------------------------------------------------------------------------------------------
 
 
 def audit(
@@ -265,17 +264,17 @@ def audit(
     risk: float = RISK,
     progress: Progress | None = None,
 ) -> Audit:
-    """Try to break the promise of every mechanism, or of those asked for; on synthetic votes, with real noise.
+    """Try to break the promise of every mechanism, or of the chosen ones, on synthetic votes with real noise.
 
     mechanism   only this one: "laplace", "zonotope", "gaussian", "perturbed-mle", or a registered `Mechanism`; None or
                 "auto": all
     unit        only promises to a "comparison" or a "person"; None: both
     neighbours  only "replace", "add-remove" or "outcome"; None: all
-    epsilon     the promise to attack, from 0.001 to 20; None: 0.1, 1 and 4, or 1 if it shall be quick
+    epsilon     the promise to attack, from 0.001 to 20; None: 0.1, 1 and 4, or only 1 with quick
     quick       True: fewer cases and runs, in under a minute
     workers     how many processes; None: one per core. With one, everything runs in this process.
     risk        the probability that a correct library fails the audit somewhere
-    progress    called with the number of jobs that are done, and of all
+    progress    called with the number of jobs that are done, and of all jobs
 
     >>> import quietrank as qr
     >>> one_kind = {"mechanism": "laplace", "unit": "comparison", "neighbours": "outcome"}
@@ -288,51 +287,51 @@ def audit(
         None if unit is None else parse(Unit, "unit", unit),
         None if neighbours is None else parse(Neighbours, "neighbours", neighbours),
     )
-    given = None if epsilon is None else _checked_epsilon(epsilon)
+    only = None if epsilon is None else _checked_epsilon(epsilon)
     quick, workers = flag("quick", quick), None if workers is None else _checked_workers(workers)
     risk = _checked_risk(risk)
     sizes = QUICK if quick else FULL
     epsilons = (1.0,) if quick else EPSILONS
-    epsilons = epsilons if given is None else (given,)
+    epsilons = epsilons if only is None else (only,)
     middle = 1.0 if 1.0 in epsilons else epsilons[0]
     attacked = chosen.among(black_box_cases(epsilons, quick=quick))
-    jobs, judged = _jobs(chosen, attacked, sizes, middle, quick=quick, risk=risk)
+    jobs, risk_each = _jobs(chosen, attacked, sizes, middle, quick=quick, risk=risk)
     if not jobs:
         raise PrivacyError(
             f"no mechanism makes such a promise; leave out one of {option('mechanism')}, {option('unit')} and "
             f"{option('neighbours')}"
         )
     began = time.perf_counter()
-    done = list(_all(jobs, workers or os.cpu_count() or 1, progress))
-    findings = [result for result in done if isinstance(result, Finding)]
+    outcomes = list(_all(jobs, workers or os.cpu_count() or 1, progress))
+    findings = [result for result in outcomes if isinstance(result, Finding)]
     for case in attacked:
-        parts = [result for result in done if isinstance(result, Scores) and result.case == case]
-        findings.append(black_box_finding(case, parts, judged))
+        parts = [result for result in outcomes if isinstance(result, Scores) and result.case == case]
+        findings.append(black_box_finding(case, parts, risk_each))
     return Audit(tuple(sorted(findings, key=_place)), risk, quick, time.perf_counter() - began)
 
 
-def _checked_epsilon(given: object) -> float:
-    value = number(given)
+def _checked_epsilon(argument: object) -> float:
+    value = number(argument)
     if value is None or not 0.001 <= value <= 20:
         raise PrivacyError(
-            f"{option('epsilon')} must lie between 0.001 and 20 for an audit to say something; got "
-            f"{option('epsilon', repr(given))}"
+            f"{option('epsilon')} must lie between 0.001 and 20 for an audit to be meaningful; got "
+            f"{option('epsilon', repr(argument))}"
         )
     return value
 
 
-def _checked_risk(given: object) -> float:
-    value = number(given)
+def _checked_risk(argument: object) -> float:
+    value = number(argument)
     if value is None or not 0 < value < 1:
-        raise PrivacyError(f"risk must be a probability between 0 and 1; got risk={given!r}")
+        raise PrivacyError(f"risk must be a probability between 0 and 1; got risk={argument!r}")
     return value
 
 
-def _checked_workers(given: object) -> int:
-    value = whole_number(given)
+def _checked_workers(argument: object) -> int:
+    value = whole_number(argument)
     if value is None or value < 1:
         raise PrivacyError(
-            f"{option('workers')} must be a whole number, 1 or more; got {option('workers', repr(given))}"
+            f"{option('workers')} must be a whole number, 1 or more; got {option('workers', repr(argument))}"
         )
     return value
 
@@ -344,15 +343,15 @@ class _Chosen:
     neighbours: Neighbours | None
 
     def among(self, cases: Iterable[Case]) -> list[Case]:
-        """Those asked for, each once."""
-        found = [
+        """The chosen cases, each once."""
+        matches = [
             case
             for case in cases
             if (self.mechanism is None or case.mechanism.name == self.mechanism.name)
             and self.unit in (None, case.privacy.unit)
             and self.neighbours in (None, case.privacy.neighbours)
         ]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(matches))
 
 
 def _jobs(
@@ -385,7 +384,7 @@ def _jobs(
 
 
 def _alike(cases: list[Case]) -> dict[str, list[Case]]:
-    """Those of one promise together."""
+    """The cases by promise."""
     promises: dict[str, list[Case]] = {}
     for case in cases:
         promises.setdefault(case.subject, []).append(case)
@@ -418,17 +417,17 @@ def _place(finding: Finding) -> tuple[int, str, float]:
 
 
 def _all(jobs: list[Job], workers: int, progress: Progress | None) -> Iterator[Any]:
-    """The results as they come; more workers are copies of this process, made before anything else is done.
+    """The results as they come; several workers are copies of this process, made before anything else is done.
 
-    A process that has used its database engine already has threads of it, and a copy of that may crash: then one
-    process does all.
+    A process that has already used the database engine has its threads, and a copy of it may crash: then this
+    process does everything.
     """
-    told = progress or (lambda done, total: None)
+    report = progress or (lambda done, total: None)
     if workers == 1 or not hasattr(os, "fork") or "duckdb" in sys.modules:
         for number, job in enumerate(jobs, 1):
             yield job()
-            told(number, len(jobs))
+            report(number, len(jobs))
         return
-    for done, (_, made) in enumerate(results(jobs, workers, "fork"), 1):
-        yield made
-        told(done, len(jobs))
+    for done, (_, result) in enumerate(results(jobs, workers, "fork"), 1):
+        yield result
+        report(done, len(jobs))

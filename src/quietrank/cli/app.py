@@ -1,6 +1,6 @@
 """The command line: words in, results to stdout, everything else to stderr.
 
-Exit codes: 0 done, also when the reader of a pipe went away; 1 refused or failed, with a one-line reason and a remedy;
+Exit codes: 0 done, also when the reader of a pipe closed it; 1 refused or failed, with a one-line reason and a remedy;
 2 wrong usage; 3 a release was made and saved, but could not be shown; 130 interrupted. Heavy modules are imported where
 they are used, so that `--help` is quick.
 """
@@ -43,8 +43,8 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(version: bool) -> None:
+    if version:
         print(f"quietrank {__version__}")
         raise typer.Exit
 
@@ -59,7 +59,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; an error a user can mend becomes one line on stderr."""
+    """Run the command line; an error that a user can fix becomes one line on stderr."""
     never_fail_on_a_character()
     code = _run()
     try:
@@ -76,13 +76,13 @@ def _run() -> int:
     try:
         app()
         return 0
-    except SystemExit as done:
-        if isinstance(done.__context__, BrokenPipeError):  # Typer's own answer to a closed pipe is 1
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # Typer's own answer to a closed pipe is 1
             silence_stdout()
             return 0
-        if done.code == INTERRUPTED:
+        if stop.code == INTERRUPTED:
             return _interrupted()
-        return done.code if isinstance(done.code, int) else 0
+        return stop.code if isinstance(stop.code, int) else 0
     except QuietrankError as error:
         complain(error)
         return 2 if isinstance(error, UsageError) else 1
@@ -99,10 +99,10 @@ def _run() -> int:
 
 
 def _failed(error: OSError) -> int:
-    complain(QuietrankError(f"cannot write or read: {error}; check the place and the space on it"))
+    complain(QuietrankError(f"cannot write or read: {error}; check the path and the free space"))
     return 1
 
 
 def _interrupted() -> int:
-    complain(QuietrankError("interrupted; whether a ledger was debited before, `quietrank ledger show` tells"))
+    complain(QuietrankError("interrupted; `quietrank ledger show` tells whether a ledger was debited"))
     return INTERRUPTED

@@ -1,4 +1,4 @@
-"""The words after `quietrank audit` in; the table to stdout, progress to stderr, exit code 1 if a check fails, out."""
+"""`quietrank audit`: the table goes to stdout, progress to stderr; the exit code is 1 if a check fails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def audit(
     overwrite: Overwrite = False,
     format: Printed = Format.TABLE,
 ) -> None:
-    """Try to break the privacy promise on synthetic votes, and print how near the attack comes.
+    """Try to break the privacy promise on synthetic votes, and print how close the attack comes.
 
     No votes are needed and none are read. Exit code 1 if any check fails.
     """

@@ -1,4 +1,4 @@
-"""The words after `quietrank check` in; exact counts to stdout, and exit code 1 if a row cannot be used, out."""
+"""`quietrank check`: exact counts go to stdout; the exit code is 1 if a row cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result in; its files first and then the screen, out: nothing that was paid for is lost."""
+"""A result in; its files out first, then the screen: nothing that was paid for is lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Files:
     failures: list[ReleaseError] = field(default_factory=list)
 
     def write(self, path: Path | None, text: str, kind: Kind) -> None:
-        """Write the text if there is a path; a failure is told later, when the rest is safe."""
+        """Write the text if there is a path; a failure is reported later, when the rest is safe."""
         if path is None:
             return
         try:
@@ -57,7 +57,7 @@ class Files:
 def deliver(
     release: Release | GroupedRelease, format: Format, out: Path | None, files: Files, *, paid: bool = False
 ) -> None:
-    """Files first, then the screen; whatever of it fails, a release that was paid for is in one of the two."""
+    """Files first, then the screen; if either fails, a release that was paid for is in the other, or in a new file."""
     as_csv = out is not None and out.suffix.lower() == ".csv"
     files.write(out, release.to_csv() if as_csv else release.to_json(), RELEASE)
     try:
@@ -69,7 +69,7 @@ def deliver(
 
 
 def _rescued(release: Release | GroupedRelease) -> Path | None:
-    """A new file with a release that could not be shown and was not to be written anywhere."""
+    """A new file for a release that could not be shown and has no file yet."""
     name = f"quietrank-release-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.json"
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):
         with contextlib.suppress(ReleaseError):
@@ -79,12 +79,12 @@ def _rescued(release: Release | GroupedRelease) -> Path | None:
 
 
 def _not_shown(error: Exception, place: Path | None) -> NoReturn:
-    """Say where a release is that standard output did not take; a reader that went away is no failure."""
+    """Say where to find a release that could not be printed; a pipe that its reader closed is not a failure."""
     silence_stdout()
     if place is not None:
-        complain(QuietrankError(f"standard output did not take the release, which was paid for; it is in {place}"))
+        complain(QuietrankError(f"the release was paid for but could not be printed; it is in {place}"))
     elif not isinstance(error, BrokenPipeError):
-        raise QuietrankError(f"standard output cannot be written ({error}); send it elsewhere, or use --out")
+        raise QuietrankError(f"cannot write to standard output ({error}); redirect it, or use --out")
     raise typer.Exit(0 if isinstance(error, BrokenPipeError) else NOT_SHOWN)
 
 
@@ -104,5 +104,5 @@ def print_result(result: Any, render: Callable[[Any], Any], format: Format, pipe
 
 
 def complain(error: QuietrankError) -> None:
-    """One line on standard error, in the words of the command line."""
+    """One line on standard error, which names options as on the command line."""
     tell(f"quietrank: {error.in_options()}")

@@ -1,4 +1,4 @@
-"""The words after `quietrank demo` in; a ranking of the bundled survey to stdout, out."""
+"""`quietrank demo`: a ranking of the bundled survey goes to stdout."""
 
 from __future__ import annotations
 

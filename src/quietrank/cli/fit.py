@@ -1,4 +1,4 @@
-"""The words after `quietrank fit` in; exact scores, which are not private, to stdout, out."""
+"""`quietrank fit`: exact scores, which are not private, go to stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words after `quietrank ledger` in; a new ledger, its history or the state of its hash chain out."""
+"""`quietrank ledger`: make a ledger, show its history, or verify its hash chain."""
 
 from __future__ import annotations
 
@@ -54,4 +54,4 @@ def verify(file: File) -> None:
     from quietrank.ledger.book import BudgetLedger
 
     last = BudgetLedger.open(file).verify()
-    show_data(f"{file}: whole; the last entry is {last}, and the last release paid from it must say the same\n")
+    show_data(f"{file}: intact; the last entry is {last}, and the last release paid from it must name the same one\n")

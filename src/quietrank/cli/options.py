@@ -1,4 +1,4 @@
-"""The words that commands share in; the types of their options, and the votes that they are about, out."""
+"""The options that commands share, how --help shows them, and the votes that they say to read."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Format(StrEnum):
 
 
 def choice(words: Iterable[str]) -> str:
-    """The words that can be given, in lines that leave room beside them: Rich would fold them within a word.
+    """The words that can be given, in lines short enough that Rich does not break them within a word.
 
-    A wrong word is refused where it is used, with our reason and exit code, and not by Typer.
+    A wrong word is refused where it is used, with our message and exit code, not by Typer.
     """
     lines = textwrap.wrap(f"[{'| '.join(words)}]", 22, subsequent_indent=" ", break_on_hyphens=False)
     return "\n".join(lines).replace("| ", "|")
@@ -56,7 +56,7 @@ PANELS = ("What is protected", "What was asked", "Columns", "Result", "Budget")
 
 
 def in_panel(panel: str) -> Callable[..., Any]:
-    """Options that --help shows together: their help, what stands for the value, and the name if it is not usual."""
+    """Options that --help shows together: their help, the placeholder of the value, and the name if it is unusual."""
 
     def option(help: str, metavar: str | None = None, *names: str, **limits: Any) -> Any:
         return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **limits)
@@ -68,7 +68,7 @@ promise, ranking, column, result, budget = map(in_panel, PANELS)
 
 
 def _without_bool(params: list[Any]) -> list[Any]:
-    """Options of which a switch shows no type: it takes no value, and Typer would write <bool> behind it."""
+    """The options, with no type shown for a switch: it takes no value, but Typer would write <bool> after it."""
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
@@ -76,7 +76,7 @@ def _without_bool(params: list[Any]) -> list[Any]:
 
 
 class Command(TyperCommand):
-    """A command whose switches, --help as well, are shown without a type, and whose mechanisms are those there are."""
+    """A command that shows switches, --help included, without a type, and lists the registered mechanisms."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_bool(super().get_params(ctx))
@@ -130,7 +130,7 @@ class VotesOptions:
     )
     items_from_votes: Annotated[
         bool,
-        ranking("Take the items from the votes; only if who is on the list is no secret.", None, "--items-from-votes"),
+        ranking("Take the items from the votes; only if the list is no secret.", None, "--items-from-votes"),
     ] = False
     pairs: Annotated[
         Path | None, ranking("The pairs people may be asked about, two items per line; all without it.", "FILE")
@@ -172,16 +172,16 @@ def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
 
     @functools.wraps(command)
-    def gathered(**words: Any) -> None:
+    def wrapper(**words: Any) -> None:
         command(VotesOptions(**{name: words.pop(name) for name in shared}), **words)
 
     parameters = sorted([*shared.values(), *own], key=_panel)
-    gathered.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    gathered.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return gathered
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapper
 
 
 def _panel(parameter: inspect.Parameter) -> int:
-    """The place of a parameter's panel; arguments, which have none, come first."""
+    """The position of a parameter's panel; arguments, which have none, come first."""
     (words,) = parameter.annotation.__metadata__
     return PANELS.index(words.rich_help_panel) if words.rich_help_panel else -1

@@ -1,4 +1,4 @@
-"""The words after `quietrank paper` in; tables to stdout, progress to stderr, files into a folder, out."""
+"""`quietrank paper`: tables go to stdout, progress to stderr, files into a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_OUT = Path("paper-results")
 
 
 def _folder(text: str | Path) -> Path:
-    """The folder; nothing is not the folder one happens to be in."""
+    """The folder; an empty name does not mean the current folder."""
     if not str(text):
         raise typer.BadParameter("give the name of a folder, or . for this one", param_hint="--out")
     return Path(text)
@@ -50,7 +50,7 @@ def paper(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few set-ups, few repetitions: under a minute.")] = False,
     out: Annotated[
-        Path, typer.Option(help="Where results are kept; a run continues there.", metavar="DIR", parser=_folder)
+        Path, typer.Option(help="Where results are saved; a run continues there.", metavar="DIR", parser=_folder)
     ] = DEFAULT_OUT,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 1,
     workers: Annotated[
@@ -85,7 +85,7 @@ def check(
     rows = read_rows(out / "means.csv")
     deviations = compare(rows, [point for path in reference for point in read_published(path)], strict)
     if not deviations:
-        raise QuietrankError(f"{out} and the reference have no point in common; run the figure that it is about")
+        raise QuietrankError(f"{out} and the reference have no point in common; run the figures of the reference")
     show(_table_of(deviations))
     if not all(deviation.within for deviation in deviations):
         raise typer.Exit(1)
@@ -112,12 +112,12 @@ def _run(settings: Settings) -> None:
     try:
         rows = _with_progress(settings)
     except KeyboardInterrupt:
-        tell(f"interrupted; finished parts are in {settings.out}, the same command continues there")
+        tell(f"interrupted; finished parts are in {settings.out}; the same command continues there")
         raise
     with busy("drawing …"):
         paths = [path for figure in settings.figures for path in draw(figure, rows, settings.out)]
     _print_summary(rows)
-    tell(f"{len(rows)} means in {settings.out / 'means.csv'}, {len(paths)} pictures beside it")
+    tell(f"{len(rows)} means in {settings.out / 'means.csv'}, {len(paths)} pictures next to it")
 
 
 def _print_summary(rows: list[Row]) -> None:

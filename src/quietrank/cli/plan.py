@@ -1,4 +1,4 @@
-"""The words after `quietrank plan` in; a table, JSON or CSV to stdout, progress to stderr, a figure to a file, out."""
+"""`quietrank plan`: a table, JSON or CSV goes to stdout, progress to stderr, a figure to a file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plan(
         str | None, options.ranking('Instead of ε: "top-5 error 0.1", "rank error 0.5" or "winner 0.9".', "TARGET")
     ] = None,
     solve: Annotated[
-        str, options.ranking("The smallest of what meets the target.", choice(options.SOLUTIONS))
+        str, options.ranking("What to minimise while meeting the target.", choice(options.SOLUTIONS))
     ] = "epsilon",
     top_k: Annotated[
         int | None, options.ranking("How many top items matter; 5, or half of few items, if not given.", min=1)

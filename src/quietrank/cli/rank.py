@@ -1,4 +1,4 @@
-"""The words after `quietrank rank` in; a release to files and stdout, and noisy counts to a file, out."""
+"""`quietrank rank`: a release goes to a file and stdout, and noisy counts to a file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rank(
     one_per_pair: Annotated[
         bool,
         options.promise(
-            "What a person said of one pair is averaged into one answer: less noise.", None, "--one-per-pair"
+            "What a person said about one pair is averaged into one answer: less noise.", None, "--one-per-pair"
         ),
     ] = False,
     neighbours: options.Neighbours = "replace",
@@ -89,7 +89,7 @@ def rank(
     budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
     with busy("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
-        warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, told afterwards
+        warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, shown afterwards
         if save_tally is None:
             release = pipeline.make_release(votes, privacy, request, budget)
         else:
@@ -124,7 +124,7 @@ def parse_gamma(word: str) -> Any:
 
 
 def _open_ledger(path: Path) -> BudgetLedger:
-    """A ledger to pay from; refused if it could not be written."""
+    """A ledger to pay from; refused if it cannot be written."""
     from quietrank.ledger.book import BudgetLedger
 
     ledger = BudgetLedger.open(path)
@@ -133,7 +133,7 @@ def _open_ledger(path: Path) -> BudgetLedger:
 
 
 def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
-    """Votes that name people are about people: what protecting single votes does for them, for the data holder."""
+    """Where votes name people: what protecting single votes means for people, for the data holder to know."""
     from quietrank.promise.privacy import Unit, plain_number
     from quietrank.votes.check import most_votes
 
@@ -144,7 +144,7 @@ def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
         return None
     return (
         f"For you only: these votes name people, and some have up to {most}. With --unit comparison a person with "
-        f"c votes is protected with cε, here up to {plain_number(most * privacy.epsilon)}; to protect people, say "
+        f"c votes is protected with cε, here up to {plain_number(most * privacy.epsilon)}; to protect people, use "
         "--unit person --max-per-person L."
     )
 
@@ -152,6 +152,6 @@ def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
 def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease) -> None:
     try:
         left = f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}"
-    except QuietrankError as error:  # the release is out, whatever became of the ledger meanwhile
+    except QuietrankError as error:  # the release is out, whatever happened to the ledger
         left = error.in_options()
     tell(f"Paid from {budget.path}, entry {release.ledger_entry}; {left}.")

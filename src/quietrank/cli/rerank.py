@@ -1,4 +1,4 @@
-"""The words after `quietrank rerank` in; another release from noisy counts, to a file and stdout, out."""
+"""`quietrank rerank`: another release from noisy counts goes to a file and stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words after `quietrank simulate` in; synthetic votes to a file or stdout, out."""
+"""`quietrank simulate`: synthetic votes go to a file or stdout."""
 
 from __future__ import annotations
 

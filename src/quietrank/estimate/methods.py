@@ -1,4 +1,4 @@
-"""A `NoisyTally` and a method in, an `Estimate` out: what each item is ranked by, and the figures beside it."""
+"""A `NoisyTally` and a method in, an `Estimate` out: what each item is ranked by, and the figures next to it."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] =
     if noisy.scores is not None:
         return _released_scores(noisy, noisy.scores, method)
     win_rate, net_wins = win_rates(noisy), noisy.net_wins
-    used = None
+    ridge = None
     if method is Method.BRADLEY_TERRY:
         fitted = bradley_terry(noisy, gamma)
-        scores, used = fitted.theta, fitted.gamma
+        scores, ridge = fitted.theta, fitted.gamma
     else:
-        counted = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
-        scores = _released(counted, noisy, method)
-    shown = None if win_rate is None else np.clip(win_rate, 0, 1)
+        counts = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
+        scores = _released(counts, noisy, method)
+    rates = None if win_rate is None else np.clip(win_rate, 0, 1)
     known = noisy.public_pairs is not None
-    made = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
-    return Estimate(method, scores, shown, net_wins, made, used)
+    notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
+    return Estimate(method, scores, rates, net_wins, notes, ridge)
 
 
 def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estimate:
@@ -54,8 +54,8 @@ def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estim
     if method is not Method.BRADLEY_TERRY:
         _released(None, noisy, method)
     gamma = noisy.law.plan.gamma if isinstance(noisy.law, ScoresLaw) else None
-    made = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=True)
-    return Estimate(method, scores, None, None, made, gamma)
+    notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=True)
+    return Estimate(method, scores, None, None, notes, gamma)
 
 
 def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
@@ -119,27 +119,27 @@ def assumptions(
     items: Items, privacy: Privacy, method: Method, rows_skipped: bool, *, actual_pairs: bool
 ) -> tuple[str, ...]:
     """What a reader has to believe beyond the arithmetic; with `actual_pairs` the method knew who met whom."""
-    made = []
+    notes = []
     if items.from_votes:
-        made.append("The list of items was taken from the votes: which items are on it is treated as public.")
+        notes.append("The list of items was taken from the votes: which items are on it is treated as public.")
     if privacy.design is Design.PUBLIC:
-        made.append("Which pairs were compared, and how often, is treated as public.")
+        notes.append("Which pairs were compared, and how often, is treated as public.")
     if privacy.design is Design.UNIFORM and not actual_pairs:
-        made.append("It is assumed, not checked, that every pair of items was equally likely to be compared.")
+        notes.append("It is assumed, not checked, that every pair of items was equally likely to be compared.")
     if privacy.design is Design.PRIVATE and method in (Method.WINS, Method.NET_WINS):
-        made.append("Items are ranked by counts, which favours items that were compared more often.")
+        notes.append("Items are ranked by counts, which favours items that were compared more often.")
     if privacy.design is not Design.UNIFORM and method is Method.WIN_RATE:
-        made.append(
+        notes.append(
             "It is assumed, not checked, that opponents met at random: otherwise an item that met strong ones ranks "
             "too low."
         )
     if privacy.design is Design.PRIVATE and method is Method.BRADLEY_TERRY and not actual_pairs:
-        made.append(
+        notes.append(
             "It is assumed, not checked, that opponents met at random given how often each item appeared: where strong "
-            "mostly met strong, scores are biased; the perturbed-mle mechanism uses the actual pairs."
+            "items mostly met strong ones, scores are biased; the perturbed-mle mechanism uses the actual pairs."
         )
     if items.pairs is not None and (parts := len(set(items.graph.component))) > 1:
-        made.append(f"The askable pairs fall into {parts} separate parts: compare items within a part only.")
+        notes.append(f"The askable pairs fall into {parts} separate parts: compare items within a part only.")
     if rows_skipped:
-        made.append("Rows that could not be used were to be skipped; whether there were any is not published.")
-    return tuple(made)
+        notes.append("Rows that could not be used were to be skipped; whether there were any is not published.")
+    return tuple(notes)

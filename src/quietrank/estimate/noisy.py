@@ -25,7 +25,7 @@ from quietrank.statistics.statistic import Reading, Statistic
 class NoisyTally:
     """A statistic with noise on it, what the noise was, and what was public from the start.
 
-    `noisy_tally` makes it, `to_json` and `from_json` keep it, and `rerank` makes releases from it at no cost.
+    `noisy_tally` makes it, `to_json` and `from_json` save and load it, and `rerank` makes releases from it at no cost.
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
@@ -145,15 +145,15 @@ class NoisyTally:
             return self.public_total
         released, exposure = self._votes(self._reading.total), self.released_exposure
         if released is not None:
-            found = float(released)
+            weight = float(released)
         elif exposure is not None:
-            found = float(exposure.sum()) / 2
+            weight = float(exposure.sum()) / 2
         else:
             return None
         if self.privacy.design is not Design.UNIFORM or self.net_wins is None:
-            return found
+            return weight
         # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
-        return max(found, len(self.items) * float(np.abs(self.net_wins).max()))
+        return max(weight, len(self.items) * float(np.abs(self.net_wins).max()))
 
     @property
     def record(self) -> NoiseRecord:

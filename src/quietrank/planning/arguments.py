@@ -23,11 +23,11 @@ def whole_or_none(name: str, value: object, least: int) -> int | None:
     return None if value is None else whole(name, value, least)
 
 
-def epsilons(given: object) -> list[float] | None:
+def epsilons(argument: object) -> list[float] | None:
     """The values of ε, ascending, each once; None if none was given."""
-    if given is None:
+    if argument is None:
         return None
-    values = _several(given)
+    values = _several(argument)
     if not values:
         raise PrivacyError(
             f"the list of {option('epsilon')} is empty; give a value, such as {option('epsilon', 1)}, or leave it out"
@@ -35,8 +35,8 @@ def epsilons(given: object) -> list[float] | None:
     return sorted({checked_epsilon(value) for value in values})
 
 
-def _several(given: object) -> list[object]:
-    """A list of what was given: one value, or many."""
-    if isinstance(given, np.ndarray):
-        return list(given.ravel())
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else [given]
+def _several(argument: object) -> list[object]:
+    """The argument as a list, whether it is one value or many."""
+    if isinstance(argument, np.ndarray):
+        return list(argument.ravel())
+    return list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str | bytes) else [argument]

@@ -29,7 +29,7 @@ def draw(plan: Plan, path: Path, *, overwrite: bool = True) -> None:
 
     check_output(path, PICTURE, "path", overwrite=overwrite)
     if not plan.curves:
-        raise QuietrankError(f"this plan was made without curves; ask with {option('curves', True)} to draw it")
+        raise QuietrankError(f"this plan was made without curves; use {option('curves', True)} to draw it")
     pyplot.switch_backend("Agg")
     with rc_context(STYLE):
         picture = _picture(plan)
@@ -61,12 +61,12 @@ Value = Callable[[Prediction], float]
 
 
 def _panels(plan: Plan) -> list[tuple[str, Value, float | None]]:
-    asked = plan.question
-    scale = "error of scores (log-odds)" if asked.method == "bradley-terry" else "error of win rates"
+    question = plan.question
+    scale = "error of scores (log-odds)" if question.method == "bradley-terry" else "error of win rates"
     widest = max(one.score_error for one in plan.curves)
-    rates = None if asked.method == "bradley-terry" else min(0.5, 1.05 * widest)
+    rates = None if question.method == "bradley-terry" else min(0.5, 1.05 * widest)
     return [
-        (f"top-{asked.top_k} error", lambda one: one.top_k_error, None),
+        (f"top-{question.top_k} error", lambda one: one.top_k_error, None),
         ("mean error in rank", lambda one: one.rank_error, None),
         ("P(the winner is right)", lambda one: one.winner, 1.0),
         (scale, lambda one: one.score_error, rates),
@@ -78,8 +78,8 @@ def _panel(panel: Axes, plan: Plan, value: Value) -> None:
         colour, marker = COLOURS[name]
         curve = [one for one in plan.curves if one.mechanism == name]
         panel.plot([one.epsilon for one in curve], [value(one) for one in curve], color=colour, label=_label(curve[0]))
-        asked = [one for one in plan.predictions if one.mechanism == name and one.people == plan.question.survey.people]
-        panel.plot([one.epsilon for one in asked], [value(one) for one in asked], marker, color=colour, markersize=5)
+        dots = [one for one in plan.predictions if one.mechanism == name and one.people == plan.question.survey.people]
+        panel.plot([one.epsilon for one in dots], [value(one) for one in dots], marker, color=colour, markersize=5)
     panel.axhline(value(plan.without_privacy), label="without privacy", **FLOOR)
     panel.set_xscale("log")
 
@@ -89,13 +89,13 @@ def _label(one: Prediction) -> str:
 
 
 def _ticks(panel: Axes, plan: Plan) -> None:
-    """The values asked for, and round ones where these leave room."""
+    """Round values of ε."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
     low, high = min(one.epsilon for one in plan.curves), max(one.epsilon for one in plan.curves)
     round_ones = [step * 10.0**power for power in range(-4, 3) for step in (1, 2, 5)]
-    shown = [value for value in round_ones if low <= value <= high]
-    panel.set_xticks(shown, [plain_number(value) for value in shown])
+    ticks = [value for value in round_ones if low <= value <= high]
+    panel.set_xticks(ticks, [plain_number(value) for value in ticks])
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_minor_formatter(NullFormatter())
 

@@ -72,54 +72,50 @@ def plan(
     """What accuracy to expect of a survey that has not been run; needs no votes and costs no privacy.
 
     items, people, per_person  how many items, people, and pairs that each person is asked
-    votes                      instead of people and per_person, for unit="comparison": how many votes
-    epsilon                    the ε to look at, one or several; 0.5, 1 and 2 if there is no target
-    target                     find what meets it: "top-5 error 0.1", "rank error 0.5", "winner 0.9" and the like
-    solve                      what to find for a target. "epsilon": the smallest ε. "people": the smallest number
-                               of people at the given ε.
-    unit                       "person", "comparison"
-    neighbours                 "replace", "add-remove", "outcome"
-    design                     "private", "uniform", "public"
-    delta, one_per_pair, max_per_person, clip  as for `Privacy`; the limit is per_person if it is not given
-    mechanism                  "auto": all that keep the promise; "laplace", "zonotope", "gaussian", or a `Mechanism`;
-                               "perturbed-mle" cannot be planned
-    method                     "auto", "net-wins", "wins", "win-rate", "bradley-terry", as for `rank`
-    top_k                      for how many of the best items the top error is told; 5 if there are enough
-    spread                     how far apart items are. "close", "typical", "clear": of two, the better wins 58, 65 or
-                               75 % of the votes. A number: the standard deviation of strengths on the logit scale.
-                               "paper": the published strengths.
-    repetitions, seed          how many surveys are simulated; the same seed gives the same numbers
-    curves                     False: leave out what only a figure needs
-    progress                   called with the share of the work that is done
+    votes      instead of people and per_person, for unit="comparison": how many votes
+    epsilon    the ε to look at, one or several; 0.5, 1 and 2 if there is no target
+    target     find what meets it: "top-5 error 0.1", "rank error 0.5", "winner 0.9" and the like
+    solve      what to find for a target. "epsilon": the smallest ε. "people": the fewest people at the given ε.
+    unit, neighbours, design  "person", "comparison"; "replace", "add-remove", "outcome"; "private", "uniform", "public"
+    delta, one_per_pair, max_per_person, clip  as for `Privacy`; without max_per_person the limit is per_person
+    mechanism  "auto": all that keep the promise; "laplace", "zonotope", "gaussian", a `Mechanism`; not "perturbed-mle"
+    method     "auto", "net-wins", "wins", "win-rate", "bradley-terry", as for `rank`
+    top_k      how many of the best items the top error is about; 5 if there are enough
+    spread     how far apart items are. "close", "typical", "clear": the better of two wins 58, 65 or 75 % of the votes.
+               "paper": the published strengths. A number: the standard deviation of strengths on the logit scale.
+    repetitions, seed  how many surveys are simulated; the same seed gives the same numbers
+    curves     False: leave out what only a figure needs
+    progress   called with the share of the work that is done
 
-    Every number is from one simulation, with its standard error beside it; a target counts as met only by two of them.
+    Every number comes from one simulation, with its standard error; a target must be met by two standard errors.
 
     >>> import quietrank as qr
     >>> plan = qr.plan(items=5, people=200, per_person=5, epsilon=1, repetitions=20, curves=False)
     >>> plan.best.epsilon
     1.0
     """
-    wanted = None if target is None else parse_target(target)
-    for_people = _solves_for_people(solve, wanted)
-    epsilons = _epsilons(epsilon, wanted, for_people)
+    goal = None if target is None else parse_target(target)
+    for_people = _solves_for_people(solve, goal)
+    epsilons = _epsilons(epsilon, goal, for_people)
     protected = parse(Unit, "unit", unit)
-    sizes = _Sizes.of(items, people, per_person, votes, flag("one_per_pair", one_per_pair))
-    survey = sizes.survey(protected, for_people, spread_of(spread))
-    limit = _limit(whole_or_none("max_per_person", max_per_person, 1), protected, survey)
+    survey = _Sizes.of(items, people, per_person, votes, one_per_pair).survey(protected, for_people, spread_of(spread))
+    limit = _limit(max_per_person, protected, survey)
     privacy = Privacy(epsilons[0], protected, delta, neighbours, design, limit, survey.distinct, clip)
-    question = Question(
-        survey, privacy, parse(Method, "method", method), named(mechanism),
-        _top_k(top_k, wanted, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
-    )  # fmt: skip
-    if wanted is None:
-        return _accuracy(question, epsilons, curves, progress)
-    require_repetitions(wanted, question)
-    if for_people:
-        return _people(question, wanted, curves, progress)
-    return _epsilon(question, wanted, curves, progress)
+    question = _question(survey, privacy, goal, method, mechanism, top_k, repetitions, seed)
+    return _answer(question, epsilons, goal, for_people, curves, progress)
 
 
 # ---- from words to values -------------------------------------------------------------------------------------------
+
+
+def _question(
+    survey: Survey, privacy: Privacy, target: Target | None,
+    method: object, mechanism: object, top_k: object, repetitions: object, seed: object,
+) -> Question:  # fmt: skip
+    return Question(
+        survey, privacy, parse(Method, "method", method), named(mechanism),
+        _top_k(top_k, target, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
+    )  # fmt: skip
 
 
 def _solves_for_people(solve: object, target: Target | None) -> bool:
@@ -130,13 +126,13 @@ def _solves_for_people(solve: object, target: Target | None) -> bool:
     return solve == "people"
 
 
-def _epsilons(given: object, target: Target | None, for_people: bool) -> list[float]:
-    if target is not None and not for_people and given is not None:
+def _epsilons(epsilon: object, target: Target | None, for_people: bool) -> list[float]:
+    if target is not None and not for_people and epsilon is not None:
         raise UsageError(
             f"a {option('target')} asks for the smallest ε: leave {option('epsilon')} out, or add "
             f"{option('solve', 'people')}"
         )
-    values = arguments.epsilons(given)
+    values = arguments.epsilons(epsilon)
     if for_people and (values is None or len(values) != 1):
         raise UsageError(f"{option('solve', 'people')} needs one {option('epsilon')}: the promise that the people get")
     return values or list(USUAL_EPSILONS)
@@ -144,23 +140,20 @@ def _epsilons(given: object, target: Target | None, for_people: bool) -> list[fl
 
 @dataclass(frozen=True)
 class _Sizes:
-    """The numbers that say how large a survey is, as far as they were given."""
+    """The numbers that say how large a survey is; None if not given."""
 
+    one_per_pair: bool
     items: int
     people: int | None
     per_person: int | None
     votes: int | None
-    one_per_pair: bool
 
     @classmethod
-    def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: bool) -> _Sizes:
+    def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: object) -> _Sizes:
         return cls(
-            whole("items", items, 2),
-            whole_or_none("people", people, 1),
-            whole_or_none("per_person", per_person, 1),
-            whole_or_none("votes", votes, 1),
-            one_per_pair,
-        )
+            flag("one_per_pair", one_per_pair), whole("items", items, 2), whole_or_none("people", people, 1),
+            whole_or_none("per_person", per_person, 1), whole_or_none("votes", votes, 1),
+        )  # fmt: skip
 
     def survey(self, unit: Unit, for_people: bool, spread: float | str) -> Survey:
         people, per_person = self._people(unit, for_people), self._per_person(unit)
@@ -185,7 +178,7 @@ class _Sizes:
         return known or 1
 
     def _per_person(self, unit: Unit) -> int:
-        """How many votes of each."""
+        """How many votes each person casts."""
         if self.per_person is not None:
             return self.per_person
         if self.one_per_pair:
@@ -195,21 +188,22 @@ class _Sizes:
         return 1
 
 
-def _limit(given: int | None, unit: Unit, survey: Survey) -> int | None:
-    """L: what was given, or the number of questions."""
+def _limit(max_per_person: object, unit: Unit, survey: Survey) -> int | None:
+    """L: as given, or the number of questions."""
+    limit = whole_or_none("max_per_person", max_per_person, 1)
     if unit is Unit.PERSON:
-        return survey.per_person if given is None else given
-    if given is not None:
+        return survey.per_person if limit is None else limit
+    if limit is not None:
         raise QuietrankError(
-            f"plan has no use for {option('max_per_person')} with {option('unit', 'comparison')}; leave it out, and "
+            f"plan does not use {option('max_per_person')} with {option('unit', 'comparison')}; leave it out, and "
             f"give the number of votes that count as {option('votes')}"
         )
     return None
 
 
-def _top_k(given: object, target: Target | None, items: int) -> int:
-    """k of the target, or as given, or 5, or half of few items."""
-    k = whole_or_none("top_k", given, 1)
+def _top_k(top_k: object, target: Target | None, items: int) -> int:
+    """k: of the target, or as given, or 5, or half of the items if they are few."""
+    k = whole_or_none("top_k", top_k, 1)
     if target is not None and target.k is not None:
         if k is not None and k != target.k:
             raise QuietrankError(f"the target is about the top {target.k}, not {option('top_k', k)}; leave that out")
@@ -225,9 +219,19 @@ def _top_k(given: object, target: Target | None, items: int) -> int:
 # ---- the three kinds of question ------------------------------------------------------------------------------------
 
 
+def _answer(
+    question: Question, epsilons: list[float], target: Target | None, for_people: bool, curves: bool,
+    progress: Callable[[float], None],
+) -> Plan:  # fmt: skip
+    if target is None:
+        return _accuracy(question, epsilons, curves, progress)
+    require_repetitions(target, question)
+    return (_people if for_people else _epsilon)(question, target, curves, progress)
+
+
 @dataclass
 class _Meter:
-    """Counts pieces of work, and tells the share that is done."""
+    """Counts pieces of work, and reports the share that is done."""
 
     total: float
     progress: Callable[[float], None]
@@ -238,7 +242,7 @@ class _Meter:
         self.progress(min(self.done / self.total, 1.0))
 
     def last(self, amount: float) -> Callable[[float], None]:
-        """For work that tells its own share, and is so much of the whole."""
+        """For the last piece of work, of this amount, which reports its own share."""
         return lambda share: self.progress(1 - amount / self.total * (1 - share))
 
 
@@ -273,8 +277,8 @@ def _epsilon(question: Question, target: Target, curves: bool, progress: Callabl
         )
     points = _grid([one.epsilon for one in predictions]) if curves else []
     unmet = tuple(mechanism.name for mechanism, one in answers.items() if one is None)
-    drawn = _curves(forecast, points, meter)
-    return Plan(question, tuple(predictions), forecast.without_privacy, target, unmet, drawn)
+    lines = _curves(forecast, points, meter)
+    return Plan(question, tuple(predictions), forecast.without_privacy, target, unmet, lines)
 
 
 def _people(question: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
@@ -294,7 +298,7 @@ def _people(question: Question, target: Target, curves: bool, progress: Callable
 
 
 def _too_few(question: Question, target: Target) -> str:
-    """Larger surveys are simulated less often, and for a strict target that may be too seldom."""
+    """The remedy where larger surveys, which are simulated less often, have too few repetitions for the target."""
     largest = replace(question.survey, people=max(people_numbers(question.survey), default=1))
     needed = repetitions_needed(target, question)
     return f", or give {option('repetitions', needed)}" if replace(question, survey=largest).runs < needed else ""
@@ -317,7 +321,7 @@ def _marked(forecast: Forecast, one: Prediction) -> Prediction:
 
 
 def _grid(epsilons: list[float]) -> list[float]:
-    """Values of ε around those asked for, and these too, so that the lines go through the points."""
+    """Values of ε around the given ones, and these too, so that the lines go through the points."""
     around = np.geomspace(min(epsilons) / 2.5, max(epsilons) * 2.5, CURVE_POINTS)
     return sorted({*(float(f"{value:.3g}") for value in around), *epsilons})
 

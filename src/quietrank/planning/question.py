@@ -1,4 +1,4 @@
-"""What is planned: sizes and options in, a `Question` out, and with it the number of repetitions that answer it."""
+"""Sizes and options in, a `Question` out: what is planned, and how many repetitions answer it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quietrank.simulation import item_names
 from quietrank.statistics.method import Method
 
 REPETITIONS = 1000
-"""Of every survey that is not too large: Bradley–Terry scores of 20 items then take a second for each ε."""
+"""For every survey that is not too large: Bradley–Terry scores of 20 items then take a second for each ε."""
 MOST_WORK = 60_000_000
 """About how many votes and pairs are looked at in all."""
 FEWEST_REPETITIONS = 100
@@ -26,7 +26,7 @@ class Question:
 
     survey: Survey
     privacy: Privacy
-    """the promise; its ε stands for any"""
+    """the promise; its ε is a placeholder"""
     method: Method
     mechanism: Mechanism | None
     """None: all that keep the promise"""
@@ -48,7 +48,7 @@ class Question:
 
     @property
     def runs(self) -> int:
-        """How many repetitions: by the size of the survey, whatever is asked about it and by whichever method."""
+        """How many repetitions: it depends on the size of the survey, not on the target or the method."""
         if self.repetitions is not None:
             return self.repetitions
         survey = self.survey

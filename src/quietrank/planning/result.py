@@ -41,13 +41,13 @@ class Plan(Tabular):
     without_privacy: Prediction
     target: Target | None = None
     unmet: tuple[str, ...] = ()
-    """mechanisms that miss the target whatever ε or people"""
+    """mechanisms that miss the target at any ε or number of people"""
     curves: tuple[Prediction, ...] = ()
     """for the figure: a finer grid of ε"""
 
     @property
     def best(self) -> Prediction:
-        """With a target, the answer that asks least; else the last ε, with what `auto` would use if it is there."""
+        """With a target, the smallest answer; else the last ε, with the mechanism of `auto` if it is there."""
         if self.target is not None:
             answers = [one for one in self.predictions if self.target.met(one)]
             return min(answers, key=lambda one: (one.epsilon, one.people, not one.chosen))
@@ -59,22 +59,22 @@ class Plan(Tabular):
         return [row | {"epsilon": None if isinf(row["epsilon"]) else row["epsilon"]} for row in rows]
 
     def to_dict(self) -> dict[str, Any]:
-        asked, privacy = self.question, self.question.privacy
+        question, privacy = self.question, self.question.privacy
         promise = {name: str(value) if isinstance(value, str) else value for name, value in asdict(privacy).items()}
         return {
             "format": FORMAT,
-            "survey": asdict(asked.survey),
+            "survey": asdict(question.survey),
             "privacy": {name: value for name, value in promise.items() if name != "epsilon"},
-            "method": asked.method.value,
-            "mechanism": AUTO if asked.mechanism is None else asked.mechanism.name,
-            "top_k": asked.top_k,
+            "method": question.method.value,
+            "mechanism": AUTO if question.mechanism is None else question.mechanism.name,
+            "top_k": question.top_k,
             "target": None if self.target is None else str(self.target),
             "target_met_by_standard_errors": BEYOND,
             "predictions": self.rows(),
             "unmet": list(self.unmet),
-            "assumptions": list(assumptions(asked)),
-            "repetitions": asked.runs,
-            "seed": asked.seed,
+            "assumptions": list(assumptions(question)),
+            "repetitions": question.runs,
+            "seed": question.seed,
             "made_with": f"quietrank {__version__}",
         }
 
@@ -93,7 +93,7 @@ class Plan(Tabular):
 
 def rank_options(plan: Plan) -> str:
     """The options of `quietrank rank` that go with the best prediction."""
-    privacy, best, asked = plan.question.privacy, plan.best, plan.question
+    privacy, best, question = plan.question.privacy, plan.best, plan.question
     several = len({one.epsilon for one in plan.predictions}) > 1 and plan.target is None
     words = [f"--unit {privacy.unit} --epsilon {'E' if several else plain_number(best.epsilon)}"]
     if privacy.unit is Unit.PERSON and privacy.max_per_person is not None:
@@ -104,13 +104,13 @@ def rank_options(plan: Plan) -> str:
     words += [f"--delta {plain_number(best.delta)}"] if best.delta > 0 else []
     words += [f"--clip {plain_number(privacy.clip)}"] if privacy.clip is not None and best.delta > 0 else []
     words += [f"--mechanism {best.mechanism}"] if not best.chosen else []
-    words += [f"--method {asked.method}"] if asked.method != "auto" else []
+    words += [f"--method {question.method}"] if question.method != "auto" else []
     return " ".join(words)
 
 
-def assumptions(asked: Question) -> tuple[str, ...]:
-    """What the simulation takes for granted."""
-    survey = asked.survey
+def assumptions(question: Question) -> tuple[str, ...]:
+    """What the simulation assumes."""
+    survey = question.survey
     if survey.spread == PAPER:
         strengths = "A quarter of the items are equally good and best, the others spread below, as in the paper."
     else:
@@ -151,7 +151,7 @@ def render(plan: Plan) -> Group:
 
 
 def _title(plan: Plan) -> str:
-    asked, survey, privacy = plan.question, plan.question.survey, plan.question.privacy
+    method, survey, privacy = plan.question.method, plan.question.survey, plan.question.privacy
     if privacy.unit is Unit.PERSON:
         people = sorted({one.people for one in plan.predictions})
         size = f"{people[0]} people" if len(people) == 1 else "people"
@@ -159,9 +159,7 @@ def _title(plan: Plan) -> str:
     else:
         asking = f"{survey.votes} votes"
     delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta > 0 else ""
-    return (
-        f"{survey.items} items, {asking}, by {asked.method}; privacy per {privacy.unit} ({privacy.neighbours}{delta})"
-    )
+    return f"{survey.items} items, {asking}, by {method}; privacy per {privacy.unit} ({privacy.neighbours}{delta})"
 
 
 def _precision(plan: Plan) -> str:
@@ -173,18 +171,18 @@ def _table(plan: Plan) -> Any:
     from rich import box
     from rich.table import Table
 
-    shown = plan.target is not None and len({one.people for one in plan.predictions}) > 1
+    with_people = plan.target is not None and len({one.people for one in plan.predictions}) > 1
     scale = "score error" if plan.question.method == "bradley-terry" else "win rate error"
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in (
-        "mechanism", "ε", *(["people"] if shown else []), scale, f"top-{plan.question.top_k} error", "rank error",
+        "mechanism", "ε", *(["people"] if with_people else []), scale, f"top-{plan.question.top_k} error", "rank error",
         "winner right",
     ):  # fmt: skip
         table.add_column(column, justify="left" if column == "mechanism" else "right")
     for one in (*plan.predictions, plan.without_privacy):
         name = one.mechanism + (" *" if one.chosen else "")
         epsilon = "∞" if one.mechanism == NO_PRIVACY else plain_number(one.epsilon)
-        people = [str(one.people)] if shown else []
+        people = [str(one.people)] if with_people else []
         table.add_row(name, epsilon, *people, *_measures(one))
     if any(one.chosen for one in plan.predictions):
         table.caption = "* what mechanism=auto uses"

@@ -32,7 +32,7 @@ class Cost:
     rho: float | None
 
     def covers(self, other: Cost) -> bool:
-        """Whether whoever pays this has paid for the other, in each way it can be counted."""
+        """Whether paying this also pays for the other, however costs are counted."""
         in_zcdp = self.rho is None or (other.rho is not None and other.rho <= self.rho)
         return other.epsilon <= self.epsilon and other.delta <= self.delta and in_zcdp
 
@@ -44,7 +44,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Charge:
-    """A release that asks to be paid for."""
+    """A release to be paid for."""
 
     privacy: Privacy
     """the promise it makes"""
@@ -81,7 +81,7 @@ def delta_of(rho: float, epsilon: float) -> float:
 
 def _log_delta(rho: float, epsilon: float, alpha: float) -> float:
     """log of the bound for one α."""
-    # One relative ulp of each large term may be lost; it is given back.
+    # One relative ulp of each large term may be lost; `slack` makes up for it.
     exponent = (alpha - 1) * (alpha * rho - epsilon)
     slack = 2.0**-48 * (alpha - 1) * (alpha * rho + epsilon)
     return exponent + slack + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
@@ -115,7 +115,7 @@ def rho_for(epsilon: float, delta: float) -> float:
 
 
 def lowest_point(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one valley is least, by golden section."""
+    """Where a function with one minimum is smallest, by golden section."""
     golden = (math.sqrt(5) - 1) / 2
     a, b = high - golden * (high - low), low + golden * (high - low)
     fa, fb = f(a), f(b)

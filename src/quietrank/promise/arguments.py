@@ -1,4 +1,4 @@
-"""What a caller gave in, the value it stands for out, or an error that says what can be given.
+"""A caller's argument in, the value it stands for out, or an error that says what can be given.
 
 Words become members of an enum; numbers of any kind (NumPy's, fractions, decimals) become floats or whole numbers.
 Paths become paths.
@@ -20,25 +20,25 @@ from quietrank.errors import PrivacyError, QuietrankError, option
 Word = TypeVar("Word", bound=StrEnum)
 
 
-def parse(words: type[Word], name: str, given: object) -> Word:
-    """The member of `words` that was given for the option `name`."""
+def parse(words: type[Word], name: str, argument: object) -> Word:
+    """The member of `words` that the argument `name` stands for."""
     try:
-        return words(given)  # type: ignore[arg-type]  # anything else is a ValueError as well
+        return words(argument)  # type: ignore[arg-type]  # anything else is a ValueError as well
     except ValueError:
         known = ", ".join(words)
-        raise PrivacyError(f"{option(name)} must be one of {known}; got {option(name, repr(given))}") from None
+        raise PrivacyError(f"{option(name)} must be one of {known}; got {option(name, repr(argument))}") from None
 
 
-def number(given: object) -> float | None:
-    """A real number as a float, at most what was given; None if it is no number, or none that a float can hold.
+def number(argument: object) -> float | None:
+    """A real number as a float, never rounded up; None if it is not a number, or a float cannot hold it.
 
     A float stands for what is written: 0.1 for a tenth. A third has no float, and becomes the one below.
     """
-    if isinstance(given, bool) or not isinstance(given, Real | Decimal):
+    if isinstance(argument, bool) or not isinstance(argument, Real | Decimal):
         return None
     try:
-        value = float(given)
-        exact = Fraction(given) if isinstance(given, Rational | Decimal) else None
+        value = float(argument)
+        exact = Fraction(argument) if isinstance(argument, Rational | Decimal) else None
     except (OverflowError, ValueError):
         return None
     if exact is not None and math.isfinite(value) and Fraction(repr(value)) > exact:
@@ -46,26 +46,26 @@ def number(given: object) -> float | None:
     return value
 
 
-def whole_number(given: object) -> int | None:
-    """A whole number, also as 5.0; None if it is none."""
-    if not isinstance(given, bool) and isinstance(given, Integral):
-        return int(given)  # also beyond what a float can hold
-    value = number(given)
+def whole_number(argument: object) -> int | None:
+    """A whole number, 5.0 included; None if it is not one."""
+    if not isinstance(argument, bool) and isinstance(argument, Integral):
+        return int(argument)  # also beyond what a float can hold
+    value = number(argument)
     if value is None or not math.isfinite(value) or value != math.floor(value):
         return None
     return int(value)
 
 
-def flag(name: str, given: object) -> bool:
-    """True or False, also NumPy's."""
-    if isinstance(given, bool) or type(given).__name__ in ("bool_", "bool"):
-        return bool(given)
-    raise QuietrankError(f"{option(name)} must be True or False; got {option(name, repr(given))}")
+def flag(name: str, argument: object) -> bool:
+    """True or False, NumPy's included."""
+    if isinstance(argument, bool) or type(argument).__name__ in ("bool_", "bool"):
+        return bool(argument)
+    raise QuietrankError(f"{option(name)} must be True or False; got {option(name, repr(argument))}")
 
 
-def file_path(given: object, name: str = "path") -> Path:
-    """A path that a system could have; `name` is that of the argument."""
-    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+def file_path(argument: object, name: str = "path") -> Path:
+    """A valid path; `name` is that of the argument."""
+    text = os.fspath(argument) if isinstance(argument, str | os.PathLike) else None
     if not isinstance(text, str) or "\0" in text:
-        raise QuietrankError(f"{option(name)} must be the path of a file, as text or a Path; got {given!r}")
+        raise QuietrankError(f"{option(name)} must be the path of a file, as text or a Path; got {argument!r}")
     return Path(text)

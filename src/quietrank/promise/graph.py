@@ -1,4 +1,4 @@
-"""Askable pairs in, a `Graph` out, with the few facts about it that privacy rests on; public, no randomness.
+"""Askable pairs in, a `Graph` out, with the few facts about it that privacy depends on; public, no randomness.
 
 The zonotope of a graph, Z(G) = Σ over edges (i, j) of [−1, 1](e_i − e_j), has dimension n − (number of components).
 """
@@ -37,11 +37,11 @@ class Graph:
     @cached_property
     def neighbours(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """For every vertex its (neighbour, edge) pairs."""
-        found: list[list[tuple[int, int]]] = [[] for _ in range(self.vertices)]
+        adjacent: list[list[tuple[int, int]]] = [[] for _ in range(self.vertices)]
         for edge, (i, j) in enumerate(self.edges):
-            found[i].append((j, edge))
-            found[j].append((i, edge))
-        return tuple(map(tuple, found))
+            adjacent[i].append((j, edge))
+            adjacent[j].append((i, edge))
+        return tuple(map(tuple, adjacent))
 
     @cached_property
     def component(self) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ def complete(n: int) -> Graph:
 
 
 def from_pairs(n: int, pairs: Iterable[tuple[int, int]]) -> Graph:
-    """The graph of these pairs, in an order of its own."""
+    """The graph of these pairs, with its edges sorted."""
     return Graph(n, tuple(sorted({(min(pair), max(pair)) for pair in pairs})))
 
 

@@ -20,9 +20,9 @@ class Items:
 
     names: tuple[str, ...]
     from_votes: bool = False
-    """Whether the list was read off the votes, which treats being on it as public."""
+    """Whether the list was taken from the votes, which treats being on it as public."""
     pairs: tuple[tuple[int, int], ...] | None = None
-    """The askable pairs, as places on the list, i < j; None: all pairs."""
+    """The askable pairs, as positions on the list, i < j; None: all pairs."""
 
     def __post_init__(self) -> None:
         check_names(self.names)
@@ -47,7 +47,7 @@ class Items:
 
 
 def check_names(names: Sequence[str], what: str = "item") -> None:
-    """Refuse names that are empty, no text, or given twice; `what` they name is for the message."""
+    """Refuse names that are empty, not text, or repeated; `what` says what they name, for the message."""
     if any(not name.strip() for name in names):
         raise VotesError(f"one {what} has an empty name; give every {what} a name")
     if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
@@ -69,15 +69,15 @@ def _as_names(names: Iterable[object], what: str) -> tuple[str, ...]:
     return tuple(_as_name(name, what) for name in _each(names, what + "s"))
 
 
-def _each(given: Iterable[object], name: str) -> list[object]:
+def _each(argument: Iterable[object], name: str) -> list[object]:
     try:
-        return list(given)
-    except TypeError:  # an array without dimensions has a way to iterate over it, which fails
-        raise VotesError(f"{option(name)} must be a list; got {given!r}") from None
+        return list(argument)
+    except TypeError:  # an array without dimensions looks iterable, but is not
+        raise VotesError(f"{option(name)} must be a list; got {argument!r}") from None
 
 
-def _as_name(given: object, what: str) -> str:
-    plain = given.as_py() if hasattr(given, "as_py") else given  # a pyarrow scalar
+def _as_name(argument: object, what: str) -> str:
+    plain = argument.as_py() if hasattr(argument, "as_py") else argument  # a pyarrow scalar
     if isinstance(plain, str):
         return str(plain)
     if (value := whole_number(plain)) is not None:
@@ -86,7 +86,7 @@ def _as_name(given: object, what: str) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; a text too long to be a path is none."""
+    """Whether there is such a file; text too long to be a path is not a file."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -103,11 +103,11 @@ def is_folder(path: Path) -> bool:
 
 def declare_groups(names: Iterable[object]) -> tuple[str, ...]:
     """The public list of groups, from names given in Python."""
-    found = _as_names(names, "group")
-    check_names(found, "group")
-    if not found:
+    groups = _as_names(names, "group")
+    check_names(groups, "group")
+    if not groups:
         raise VotesError("the list of groups is empty; declare at least one group")
-    return found
+    return groups
 
 
 def parse_items(text: str) -> Items:
@@ -148,7 +148,7 @@ def _missing(path: Path) -> str:
 def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:
     """The items with a public list of the pairs that people may be asked about."""
     place = {name: index for index, name in enumerate(items.names)}
-    found = []
+    edges = []
     for first, second in map(_as_pair, pairs if isinstance(pairs, Iterable) else (pairs,)):
         unknown = [name for name in (first, second) if name not in place]
         if unknown:
@@ -158,18 +158,18 @@ def with_pairs(items: Items, pairs: Iterable[tuple[object, object]]) -> Items:
             )
         if first == second:
             raise VotesError(f"the list of pairs has {first!r} against itself; take it out")
-        found.append((place[first], place[second]))
-    if not found:
+        edges.append((place[first], place[second]))
+    if not edges:
         raise VotesError("the list of askable pairs is empty; give pairs of items, or leave it out")
-    alone = set(items.names) - {items.names[k] for pair in found for k in pair}
+    alone = set(items.names) - {items.names[k] for pair in edges for k in pair}
     if alone:
-        raise VotesError(f"the item {min(alone)!r} is on no askable pair; take it off {option('items')}, or add a pair")
-    return replace(items, pairs=from_pairs(len(items), found).edges)
+        raise VotesError(f"the item {min(alone)!r} is in no askable pair; take it off {option('items')}, or add a pair")
+    return replace(items, pairs=from_pairs(len(items), edges).edges)
 
 
-def _as_pair(given: object) -> tuple[str, str]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable) or len(pair := tuple(given)) != 2:
-        raise VotesError(f"{option('pairs')} must be pairs of items, such as ('tea', 'coffee'); got {given!r}")
+def _as_pair(argument: object) -> tuple[str, str]:
+    if isinstance(argument, str | bytes) or not isinstance(argument, Iterable) or len(pair := tuple(argument)) != 2:
+        raise VotesError(f"{option('pairs')} must be pairs of items, such as ('tea', 'coffee'); got {argument!r}")
     return _as_name(pair[0], "item"), _as_name(pair[1], "item")
 
 

@@ -20,10 +20,10 @@ SMALLEST_CLIP = 2.0**-20
 """The smallest: a weight has no smaller unit."""
 
 WEAK_EPSILON = 10.0
-"""Beyond this, results may be more than twenty thousand times as likely, and nobody should be told that all is well."""
+"""Beyond this, results may be more than twenty thousand times as likely, so the statement must not sound safe."""
 
 LARGEST_EPSILON = 1e9
-"""Beyond this, computing the noise would overflow; there is no promise long before."""
+"""Beyond this, computing the noise would overflow; the promise is empty long before."""
 
 LARGEST_DELTA = 0.01
 """With a larger δ a mechanism could publish one person in a hundred and keep its promise."""
@@ -73,7 +73,7 @@ class Privacy:
                     takes less noise. "public": known to all.
     max_per_person  L: a person's votes are scaled down to this total weight. For "comparison" under "add-remove", no
                     more than L votes of each person count, so that a ledger for people can account for the release.
-    one_per_pair    True: what a person said of one pair is averaged into one answer
+    one_per_pair    True: what a person said about one pair is averaged into one answer
     clip            C: a person's votes are scaled down until they add no more than this Euclidean norm to the
                     counts; for Gaussian noise only
 
@@ -167,7 +167,7 @@ class Privacy:
 
     @property
     def counts_people(self) -> bool:
-        """Whether what counts depends on whose a vote is, so that every vote must name its person."""
+        """Whether it matters who cast a vote, so that every vote must name its person."""
         return self.unit is Unit.PERSON or self.max_per_person is not None
 
     @property
@@ -180,14 +180,14 @@ class Privacy:
         return Neighbours.REPLACE if displaced else self.neighbours
 
     def changed(self, **values: object) -> Privacy:
-        """The same promise but for these values."""
+        """The same promise with these values changed."""
         return Privacy(**(asdict(self) | values))
 
     @property
     def votes_are_public(self) -> bool:
         """Whether the number of votes, before any is dropped, is the same for all neighbours.
 
-        That is of all votes: where they are split by group, a vote may change its group, so the number of votes in
+        This means all votes: where they are split by group, a vote may change its group, so the number of votes in
         one group is public under a public design only.
         """
         if self.design is Design.PUBLIC:
@@ -251,7 +251,7 @@ _HYPOTHESIS = {
 
 
 def plain_number(value: float) -> str:
-    """A number without needless digits, and with all that it has."""
+    """A number with all of its digits, but no needless ones."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 

@@ -1,7 +1,7 @@
 """A `Privacy`, the items and the groups in, a `Promise` out: who may change what, and by how much.
 
 Votes are split by group or not; either way a unit can change tallies in a few ways only, the `moves`. Whatever noise is
-calibrated for is the largest reach over all moves, so nothing else has to know of groups (docs/proofs/groups.md).
+calibrated for is the largest reach over all moves, so nothing else has to know about groups (docs/proofs/groups.md).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ FINE = Fraction(1, 2 * PERSON_GRID)
 
 
 Squares = tuple[tuple[str, Fraction], ...]
-"""a sum of squares, weighted, of what a unit adds to the `wins`, `losses`, `net_wins` or `exposure` of items"""
+"""a weighted sum of squares of what a unit adds to the `wins`, `losses`, `net_wins` or `exposure` of items"""
 
 
 @dataclass(frozen=True)
 class Move:
-    """One way in which neighbours can differ: the contribution of a unit to so many tallies changes like this."""
+    """One way in which neighbours can differ: a unit's contribution to this many tallies changes in this way."""
 
     change: Neighbours
     tallies: int = 1
@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised for these items and groups; with one answer per pair nobody weighs more than all pairs."""
+    """What is promised for these items and groups; with one answer per pair, L is at most the number of pairs."""
 
     privacy: Privacy
     """with L filled in"""
@@ -68,12 +68,12 @@ class Promise:
             object.__setattr__(self, "privacy", self.privacy.changed(max_per_person=limit))
 
     def changed(self, **values: object) -> Promise:
-        """The same but for these values of its `privacy`."""
+        """The same with these values of its `privacy` changed."""
         return replace(self, privacy=self.privacy.changed(**values))
 
     @cached_property
     def pure(self) -> Promise:
-        """The part of it that mechanisms without δ keep."""
+        """The part of the promise that mechanisms without δ keep."""
         return self.changed(delta=0.0, clip=None)
 
     @property
@@ -109,7 +109,7 @@ class Promise:
 
     @property
     def votes_are_public(self) -> bool:
-        """Whether the number of votes in a tally is the same for all neighbours; of one group it seldom is."""
+        """Whether the number of votes in a tally is the same for all neighbours; for one group it seldom is."""
         return self.privacy.votes_are_public and (self.groups is None or self.privacy.design is Design.PUBLIC)
 
 
@@ -120,7 +120,7 @@ class Clip:
     norm: Fraction
     """C"""
     squares: Squares
-    """what the square of the norm is"""
+    """the terms of the squared norm"""
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,14 @@ class Bounded:
 
     @classmethod
     def by(cls, privacy: Privacy, clip: Clip | None) -> Bounded:
-        """The way that this promise asks for."""
+        """The bounds that this promise requires."""
         answers_only = privacy.neighbours is Neighbours.OUTCOME
         limit = None if clip else privacy.max_per_person
         return cls(privacy.unit, limit, privacy.one_per_pair, clip, answers_only)
 
     @property
     def counts_people(self) -> bool:
-        """Whether what counts depends on whose a vote is, so that every vote must name its person."""
+        """Whether it matters who cast a vote, so that every vote must name its person."""
         return self.unit is Unit.PERSON or self.max_per_person is not None
 
     @property

@@ -1,8 +1,8 @@
-"""A path and what is to stand there in; a file out, whole or not at all, and never over a file of another kind.
+"""A path and its content in; a file out, whole or not at all, and never in place of a file of another kind.
 
 Every command checks its outputs before it starts to work: the folder, the ending, and what is there already. A file is
-written under another name in the same folder, brought to the disk, and then given its own name. Whatever interrupts
-that, Ctrl-C as well, leaves no half file behind.
+written under another name in the same folder, flushed to the disk, and then given its own name. Whatever interrupts
+that, Ctrl-C included, leaves no half-written file behind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from quietrank.errors import ReleaseError, UsageError, option
 
 HEAD = 4096
-"""this many bytes tell what a file is"""
+"""this many bytes are enough to recognise a file"""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Kind:
 
 
 def _json_of(formats: str) -> Callable[[Path], bool]:
-    begins = re.compile(rf'\s*\{{\s*"format":\s*"quietrank/({formats})/'.encode())
-    return lambda path: begins.match(_head(path)) is not None
+    opening = re.compile(rf'\s*\{{\s*"format":\s*"quietrank/({formats})/'.encode())
+    return lambda path: opening.match(_head(path)) is not None
 
 
 def _is_release(path: Path) -> bool:
@@ -55,13 +55,13 @@ PLAN = Kind("a plan", (".json", ".csv"), _json_of("plan"))
 AUDIT = Kind("an audit", (".json", ".csv"), _json_of("audit"))
 MEANS = Kind("a table of means", (".csv",), lambda path: _head(path).startswith(b"experiment,method,metric,"))
 VOTES = Kind("votes", (".csv", ".csv.gz", ".parquet"), lambda path: False)
-"""synthetic votes look like anybody's, so they replace nothing"""
+"""synthetic votes look like real ones, so they replace no file"""
 
 
 def check_output(
     path: Path | None, kind: Kind, name: str = "out", *, overwrite: bool = False, reads: Sequence[Path | None] = ()
 ) -> None:
-    """Refuse before anything is done what could not be written, or would replace what must not be replaced.
+    """Refuse, before any work, what cannot be written or would replace what must not be replaced.
 
     `name` is the option the path was given by; `reads` are the files that the command reads.
     """
@@ -77,7 +77,7 @@ def check_output(
         raise ReleaseError(f"nothing can be written in {path.parent}; choose another place for {path.name}")
     for read in reads:
         if read is not None and read.exists() and path.exists() and path.samefile(read):
-            raise ReleaseError(f"{option(name)} would overwrite {read}, which is read; choose another name")
+            raise ReleaseError(f"{option(name)} would overwrite {read}, which this command reads; choose another name")
     _check_replaceable(path, kind, overwrite)
 
 
@@ -85,10 +85,10 @@ def _check_replaceable(path: Path, kind: Kind, overwrite: bool) -> None:
     if not os.path.lexists(path):
         return
     if not (path.is_file() and _is_ours(path, kind)):
-        raise ReleaseError(f"{path} exists and is not {kind.name} of ours, so it is not replaced; choose another name")
+        raise ReleaseError(f"{path} exists, is not {kind.name} by quietrank and is not replaced; choose another name")
     if not overwrite:
         raise ReleaseError(
-            f"{path} exists already and is not replaced; choose another name, or say {option('overwrite', True)}"
+            f"{path} exists already and is not replaced; choose another name, or use {option('overwrite', True)}"
         )
 
 
@@ -117,7 +117,7 @@ def write_text(path: Path, text: str, kind: Kind, *, overwrite: bool = True) -> 
 
 @contextmanager
 def written_whole(path: Path, kind: Kind, *, overwrite: bool = True) -> Iterator[Path]:
-    """A name to write under, with the ending of the path; what stands there at the end gets the path's own name."""
+    """A temporary name with the path's ending to write under; in the end that file gets the path's own name."""
     if not path.name:
         raise ReleaseError(f"{path} is a folder; give the name of a file in it")
     ending = next((end for end in kind.endings if path.name.lower().endswith(end)), path.suffix)
@@ -133,7 +133,7 @@ def written_whole(path: Path, kind: Kind, *, overwrite: bool = True) -> Iterator
 
 
 def _publish(draft: Path, path: Path, overwrite: bool) -> None:
-    """Bring the draft to the disk and give it its name; a file that came up meanwhile is not replaced."""
+    """Flush the draft to the disk and give it its name; without `overwrite` no file is replaced, even a new one."""
     _sync(draft)
     if overwrite:
         draft.replace(path)

@@ -23,7 +23,7 @@ FORMAT = "quietrank/grouped-release/1"
 class GroupedRelease(Tabular):
     """Private rankings of the same items, one for each group of voters, ready to publish; `rank_by_group` makes it.
 
-    Going through it gives each group with its `Release`, and the name of a group in brackets gives that release.
+    Iterating over it gives each group with its `Release`; the name of a group in brackets gives that release.
 
     >>> import pyarrow as pa
     >>> import quietrank as qr
@@ -119,7 +119,7 @@ class GroupedRelease(Tabular):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> GroupedRelease:
-        """Read the releases of all groups from plain values, checking that they are that."""
+        """Read the releases of all groups from plain values, and check them."""
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             raise ReleaseError(f"these are not releases in the format {FORMAT}; give a file written by quietrank")
         try:

@@ -48,7 +48,7 @@ class Row:
 class Release(Tabular):
     """A private ranking, ready to publish; `rank` and `rerank` make it, `print` shows it, and so does a notebook.
 
-    Going through it gives its rows, from the best item to the last.
+    Iterating over it gives its rows, from the best item to the last.
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
@@ -128,7 +128,7 @@ class Release(Tabular):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Release:
-        """Read a release from plain values, checking that they are one."""
+        """Read a release from plain values, and check them."""
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             raise ReleaseError(f"this is not a release in the format {FORMAT}; give one written by quietrank")
         try:
@@ -139,7 +139,7 @@ class Release(Tabular):
                 mechanism=NoiseRecord.from_dict(values["mechanism"]),
                 method=text(values["method"]),
                 gamma=figure(values["gamma"]),
-                assumptions=tuple(text(said) for said in a_list(values["assumptions"])),
+                assumptions=tuple(text(note) for note in a_list(values["assumptions"])),
                 made_with=text(values["made_with"]),
                 ledger_entry=None if values.get("ledger_entry") is None else text(values["ledger_entry"]),
             )
@@ -154,7 +154,7 @@ def strength(privacy: Privacy) -> str:
 
 
 def _ranking(rows: Any) -> tuple[Row, ...]:
-    """The rows of a file, if they are a ranking: places from 1 on, every item once, scores that fall."""
+    """The rows of a file, if they are a ranking: ranks from 1 on, every item once, scores descending."""
     ranking = tuple(_row(row) for row in a_list(rows))
     check_names([row.item for row in ranking])
     if [row.rank for row in ranking] != list(range(1, len(ranking) + 1)) or not ranking:
@@ -195,8 +195,8 @@ def make_release(
 def order(scores: Floats, names: tuple[str, ...]) -> list[int]:
     """Indices from the highest score to the lowest.
 
-    Ties are broken by a hash of the name: by nothing in the data, not by the order in which items were given,
-    and in favour of no part of the alphabet.
+    Ties are broken by a hash of the name, which depends neither on the data nor on the order in which items were
+    given, and favours no part of the alphabet.
     """
     digests = [hashlib.sha256(name.encode()).digest() for name in names]
     return sorted(range(len(names)), key=lambda index: (-scores[index], digests[index]))

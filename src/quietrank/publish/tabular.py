@@ -32,7 +32,7 @@ class Tabular:
 
     kind: ClassVar[Kind] = RELEASE
     columns: ClassVar[tuple[str, ...]] = ()
-    """of a result that may have no rows"""
+    """the columns of a result that may have no rows"""
 
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ class Tabular:
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, in the published format."""
+        """Everything as plain values, in the published format."""
 
     @abstractmethod
     def _page(self) -> Group:
@@ -72,7 +72,7 @@ class Tabular:
         return _library("polars").from_arrow(self.table())
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """All of it as JSON text; also written to `path`, whole or not at all."""
+        """Everything as JSON text; also written to `path`, whole or not at all."""
         return written(json_text(self.to_dict()), path, self.kind)
 
     def to_csv(self, path: str | Path | None = None) -> str:
@@ -81,7 +81,7 @@ class Tabular:
 
 
 def _library(name: str) -> Any:
-    """A library that quietrank can do without."""
+    """An optional library."""
     try:
         return import_module(name)
     except ImportError:
@@ -143,7 +143,7 @@ def figure(value: Any) -> float | None:
 
 
 def promise(privacy: Privacy) -> dict[str, Any]:
-    """The promise as plain values, with the sentence that says it."""
+    """The promise as plain values, with the sentence that states it."""
     values = asdict(privacy) | {"statement": privacy.statement}
     return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
 
@@ -164,7 +164,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
-    """Rows with the same keys as CSV text; where there are none, the columns alone."""
+    """Rows with the same keys as CSV text; without rows, only the names of the columns."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, fieldnames=list(rows[0] if rows else columns), lineterminator="\n")
     writer.writeheader()
@@ -173,7 +173,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
 
 
 def written(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
-    """The text, also in the file if there is a path; a file of another kind is not replaced."""
+    """The text, also written to the path if there is one; a file of another kind is not replaced."""
     if path is not None:
         write_text(file_path(path), text, kind)
     return text

@@ -43,10 +43,10 @@ def save(tally: NoisyTally | GroupedTally, path: str | Path | None = None) -> st
 
 def load(path: str | Path, kind: type[Kind]) -> Kind:
     """A tally of this kind from a file."""
-    found = load_any(path)
-    if not isinstance(found, kind):
-        raise ReleaseError(f"{path} holds a {type(found).__name__}; read it with {type(found).__name__}.from_json")
-    return found
+    tally = load_any(path)
+    if not isinstance(tally, kind):
+        raise ReleaseError(f"{path} holds a {type(tally).__name__}; read it with {type(tally).__name__}.from_json")
+    return tally
 
 
 def load_any(path: str | Path) -> NoisyTally | GroupedTally:
@@ -77,7 +77,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any]) -> NoisyTally | GroupedTally:
-    """A tally from plain values, checking that they are one."""
+    """A tally from plain values, which are checked."""
     kind = values.get("format") if isinstance(values, Mapping) else None
     if kind not in (FORMAT, GROUPED_FORMAT):
         raise ReleaseError(
@@ -109,42 +109,42 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None) -> NoisyTa
 
 
 def _noise(values: Mapping[str, Any], privacy: Privacy, promise: Promise) -> Calibrated:
-    """The noise that this promise takes, which must be the one described: nobody may edit the promise alone."""
+    """The noise that this promise needs, which must be the one described: the promise cannot be edited alone."""
     name, statistic = text(values["mechanism"]["name"]), STATISTICS[values["statistic"]]
     if name not in MECHANISMS:
-        raise ValueError(f"it was made by the mechanism {name!r}, which is not known here: register it first")
+        raise ValueError(f"it was made by the mechanism {name!r}, which is unknown here: register it first")
     mechanism = MECHANISMS[name]
     if statistic is SCORES:
         raise ValueError("it holds no counts")
     mechanism.require(promise, statistic)
-    made = mechanism.calibrate(promise, statistic)
+    noise = mechanism.calibrate(promise, statistic)
     described = (
         privacy, _fraction(values["step"]), _fraction(values["share"]), values["law"],
         dict(NoiseRecord.from_dict(values["mechanism"]).figures),
     )  # fmt: skip
     _require(
-        described == (made.privacy, made.step, made.share, made.law.to_dict(), dict(made.figures)),
-        "its noise is not the one that its promise takes",
+        described == (noise.privacy, noise.step, noise.share, noise.law.to_dict(), dict(noise.figures)),
+        "its noise is not the one that its promise needs",
     )
-    return made
+    return noise
 
 
 def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
-    """The noisy values; beside them must be what this promise leaves public, and all of it."""
-    n, given, entry = len(noise.promise.items), values["public"], values["ledger_entry"]
+    """The noisy values, with exactly what this promise leaves public."""
+    n, public, entry = len(noise.promise.items), values["public"], values["ledger_entry"]
     _require(entry is None or isinstance(entry, str), "wrong types")
-    public = noise.privacy.design is Design.PUBLIC
-    described = (given["exposure"] is not None, given["total"] is not None)
+    is_public = noise.privacy.design is Design.PUBLIC
+    described = (public["exposure"] is not None, public["total"] is not None)
     _require(
-        described == (public, noise.promise.votes_are_public),
+        described == (is_public, noise.promise.votes_are_public),
         "what it says is public is not what its promise leaves public",
     )
-    _require(public or given["pairs"] is None, "who met whom is not public under its promise")
+    _require(is_public or public["pairs"] is None, "who met whom is not public under its promise")
     return Noised(
         values=_integers(values["values"], noise.statistic.size(n)),
-        public_exposure=None if given["exposure"] is None else _floats(given["exposure"], n),
-        public_total=None if given["total"] is None else float(_floats([given["total"]], 1)[0]),
-        public_pairs=None if given["pairs"] is None else _pairs(given["pairs"], n),
+        public_exposure=None if public["exposure"] is None else _floats(public["exposure"], n),
+        public_total=None if public["total"] is None else float(_floats([public["total"]], 1)[0]),
+        public_pairs=None if public["pairs"] is None else _pairs(public["pairs"], n),
         ledger_entry=entry,
     )
 
@@ -158,12 +158,12 @@ def _fraction(value: Any) -> Fraction:
 
 def _items(values: Mapping[str, Any]) -> Items:
     pairs = values["pairs"]
-    listed = None if pairs is None else tuple(tuple(_integers(pair, 2).tolist()) for pair in pairs)
+    edges = None if pairs is None else tuple(tuple(_integers(pair, 2).tolist()) for pair in pairs)
     names, from_votes = values["names"], values["from_votes"]
     sound = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    _require(sound and isinstance(from_votes, bool), "its items are no list of names")
-    items = Items(tuple(names), from_votes, listed)
-    if listed is not None:
+    _require(sound and isinstance(from_votes, bool), "its items are not a list of names")
+    items = Items(tuple(names), from_votes, edges)
+    if edges is not None:
         items.graph  # noqa: B018  checks the pairs
     return items
 
@@ -180,7 +180,7 @@ def _public_to_dict(tally: NoisyTally) -> dict[str, Any]:
 def _pairs(values: Mapping[str, Any], n: int) -> PublicPairs:
     size = len(values["i"])
     i, j = _integers(values["i"], size), _integers(values["j"], size)
-    _require(bool(((i >= 0) & (i < j) & (j < n)).all()), "a pair is not one of two items")
+    _require(bool(((i >= 0) & (i < j) & (j < n)).all()), "a pair does not consist of two items")
     return PublicPairs(i, j, _floats(values["counts"], size))
 
 
@@ -192,9 +192,9 @@ def _integers(values: Sequence[Any], size: int) -> Integers:
 
 def _floats(values: Sequence[Any], size: int) -> Floats:
     _require(len(values) == size, f"{size} values are expected, not {len(values)}")
-    found = np.array(values, dtype=np.float64)
-    _require(bool(np.isfinite(found).all() and (found >= 0).all()), "a count is expected")
-    return found
+    counts = np.array(values, dtype=np.float64)
+    _require(bool(np.isfinite(counts).all() and (counts >= 0).all()), "a count is expected")
+    return counts
 
 
 def _require(sound: bool, otherwise: str) -> None:

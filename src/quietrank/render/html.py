@@ -20,7 +20,7 @@ def _part(part: object) -> str:
 
 
 def _marked(part: object) -> str:
-    """A sentence; what is bold or dim in the terminal is so here."""
+    """A sentence, bold or dim as in the terminal."""
     style = str(part.style) if isinstance(part, Text) else ""
     tag = "b" if "bold" in style else "small" if "dim" in style else ""
     text = escape(_plain(part))

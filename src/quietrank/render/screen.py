@@ -1,4 +1,4 @@
-"""Text in, what a terminal can show out: characters it knows, control characters shown and not sent."""
+"""Text in, what a terminal can show out: characters it knows, with control characters written as escapes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ HANDLER = "quietrank-in-words"
 def _in_words(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(IN_WORDS.get(letter, "?") for letter in lacking), error.end
+    missing = error.object[error.start : error.end]
+    return "".join(IN_WORDS.get(letter, "?") for letter in missing), error.end
 
 
 def never_fail_on_a_character() -> None:
@@ -49,13 +49,13 @@ def _escaped(letter: str) -> str:
 def show(rendered: Any, piped_width: int | None = None) -> None:
     """Print something for people on standard output; raises OSError if it cannot be written.
 
-    `piped_width` is how wide it is where there is no terminal.
+    `piped_width` is its width where there is no terminal.
     """
     from rich.console import Console
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError(errno.EPIPE, "the reader went away")  # Rich's own answer is to leave
+            raise BrokenPipeError(errno.EPIPE, "the reader closed the pipe")  # Rich itself would exit
 
     _require_stdout()
     screen = Screen()
@@ -70,7 +70,7 @@ def show_data(text: str) -> None:
     _require_stdout()
     if sys.stdout.isatty():
         text = "".join(f"{visible(line)}\n" for line in text.split("\n")[:-1])
-    elif not speaks_utf8(sys.stdout) and hasattr(sys.stdout, "buffer"):
+    elif not is_utf8(sys.stdout) and hasattr(sys.stdout, "buffer"):
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())
         text = ""
@@ -79,7 +79,7 @@ def show_data(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print a line about the run on standard error; if that is closed, nobody wanted to hear it."""
+    """Print a line about the run on standard error; if that is closed, the line is lost."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(visible(text), file=sys.stderr, flush=True)
 
@@ -94,7 +94,7 @@ def warn(text: str) -> None:
 
 
 def busy(text: str) -> AbstractContextManager[Any]:
-    """On a terminal, say what is being done while it is done."""
+    """On a terminal, show what is being done."""
     from rich.console import Console
 
     return Console(stderr=True).status(text)
@@ -102,7 +102,7 @@ def busy(text: str) -> AbstractContextManager[Any]:
 
 @contextmanager
 def progress(text: str) -> Iterator[Callable[..., None]]:
-    """On a terminal, a bar that vanishes at the end: tell what is yielded how much is done, of 1 or of a total."""
+    """On a terminal, a bar that vanishes at the end: call what is yielded with what is done, of 1 or of a total."""
     from rich import progress
     from rich.console import Console
 
@@ -116,17 +116,17 @@ def progress(text: str) -> Iterator[Callable[..., None]]:
 
 
 def _require_stdout() -> None:
-    """A standard output that was closed from the start is no place to lose a result."""
+    """Refuse a standard output that was closed from the start: the result would be lost."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed")
 
 
 def silence_stdout() -> None:
-    """Nothing more can be written there: keep the interpreter from trying at its end."""
+    """Nothing more can be written there: stop the interpreter from trying when it exits."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def speaks_utf8(stream: Any) -> bool:
-    """Whether everything can be shown as it is."""
+def is_utf8(stream: Any) -> bool:
+    """Whether the stream can show every character."""
     return str(getattr(stream, "encoding", "utf-8") or "utf-8").lower().replace("-", "").startswith("utf")

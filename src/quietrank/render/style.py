@@ -25,7 +25,7 @@ STYLE: dict[Any, Any] = {
 
 
 def save(figure: Figure, path: Path, *, dpi: int = 150, overwrite: bool = True) -> None:
-    """Write a figure, whole or not at all; it names its maker, so that a later one may take its place."""
+    """Write a figure, whole or not at all; it names its maker, so that a later one may replace it."""
     maker: dict[str, Any] = {"Software" if path.suffix.lower() == ".png" else "Creator": "quietrank"}
     if path.suffix.lower() == ".svg":
         maker["Date"] = None  # the same figure is the same file

@@ -35,8 +35,8 @@ COLUMNS = {
 """heading and number format of each column"""
 MOST_ROWS = 100
 NOISE_FOR = {
-    "items never compared": "This is an upper limit: the more an item was compared, the less it is.",
-    "items compared equally often": "It is so if all items were compared equally often.",
+    "items never compared": "This is an upper limit: the more an item was compared, the smaller it is.",
+    "items compared equally often": "This holds if all items were compared equally often.",
 }
 """what the noise on a score of the perturbed MLE holds for"""
 
@@ -45,7 +45,7 @@ def render(release: Release) -> Group:
     """The ranking with the promise under it."""
     privacy = release.privacy
     title = f"{len(release.ranking)} items by {release.method}, {_strength(privacy)}"
-    rows, notes = _shown([release]), _notes(release)
+    rows, notes = _table_rows([release]), _notes(release)
     return Group(Text(title, style="bold"), *_table(rows), Text(privacy.statement), *_noise(release), *notes)
 
 
@@ -54,7 +54,7 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     privacy, releases = grouped.privacy, [release for _, release in grouped.releases]
     title = f"{len(releases)} groups by {visible(grouped.by)}, {len(releases[0].ranking)} items by {releases[0].method}"
     groups = [group for group, release in grouped.releases for _ in release.ranking]
-    rows = [{"group": group, **row} for group, row in zip(groups, _shown(releases), strict=True)]
+    rows = [{"group": group, **row} for group, row in zip(groups, _table_rows(releases), strict=True)]
     drowned = [group for group, release in grouped.releases if _drowned(release)]
     where = visible(", ".join(drowned))
     warning = f"Noise alone could make the differences between items in {where}: there the order may mean little."
@@ -70,7 +70,7 @@ def _strength(privacy: Privacy) -> str:
     return f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
 
 
-def _shown(releases: Sequence[Release]) -> list[dict[str, Any]]:
+def _table_rows(releases: Sequence[Release]) -> list[dict[str, Any]]:
     """The rows of all rankings, one after the other, in the columns of the table."""
     ranking = [row for release in releases for row in release.ranking]
     # Where the items are ranked by a figure that is shown anyway, the score would repeat it.
@@ -122,10 +122,10 @@ def _drowned(release: Release) -> bool:
     """Whether noise alone could have made the differences between the items that are shown."""
     figures = dict(release.mechanism.figures)
     noise = figures.get("noise_sd", figures.get("score_noise_sd"))
-    shown = [row.score if row.net_wins is None else row.net_wins for row in release.ranking]
-    if not isinstance(noise, float) or len(shown) < 2:
+    values = [row.score if row.net_wins is None else row.net_wins for row in release.ranking]
+    if not isinstance(noise, float) or len(values) < 2:
         return False
-    return typical_spread(shown) < drowning(len(shown), release.mechanism.name) * noise
+    return typical_spread(values) < drowning(len(values), release.mechanism.name) * noise
 
 
 def typical_spread(values: Sequence[float]) -> float:
@@ -138,11 +138,11 @@ def typical_spread(values: Sequence[float]) -> float:
 def drowning(items: int, mechanism: str) -> float:
     """How many standard deviations of the noise the spread must exceed for an order to count as more than noise.
 
-    So that less than one release of pure noise in ten thousand goes without a warning, and real differences of a
-    few standard deviations do. For 2, 3, 6 and 20 items that takes 4.1, 3.8, 2.8 and 2.1 with Gaussian noise; the
+    Chosen so that fewer than one release of pure noise in ten thousand goes without a warning, while real differences
+    of a few standard deviations do. For 2, 3, 6 and 20 items that takes 4.1, 3.8, 2.8 and 2.1 with Gaussian noise; the
     other tails are exponential: 9.7, 7.5, 3.7 and 2.0 with Laplace noise, and up to 9.6, 7.5, 5.1 and 3.1 with
-    zonotope noise, whatever the askable pairs, if they are connected. tests/test_warning.py computes it: noise is r·u
-    with r and u independent, so from samples of u and the exact tail of r.
+    zonotope noise, whatever the askable pairs, if they are connected. tests/render/test_warning.py computes this from
+    samples of u and the exact tail of r: noise is r·u with r and u independent.
     """
     return 2 + {"gaussian": 7, "zonotope": 22}.get(mechanism, 17) / items
 
@@ -157,7 +157,7 @@ def render_fit(fitted: NonPrivateFit) -> Group:
 
 
 def as_text(rendered: Group) -> str:
-    """The same as plain text, as wide as the terminal."""
+    """The page as plain text, as wide as the terminal."""
     stream = io.StringIO()
     width = min(shutil.get_terminal_size().columns, 100)
     Console(file=stream, width=width, color_system=None).print(rendered)

@@ -1,9 +1,9 @@
-"""A snapshot in, the rows that can be used out, or what is wrong with them; for the data holder's eyes only.
+"""A snapshot in; the rows that can be used out, or what is wrong with them, for the data holder only.
 
 A row is invalid when an item is missing or not declared, when an item meets itself, when the outcome cannot be
 read, or, where people are protected, when nobody is named; where votes are split by group, also when its group is
 missing or not declared, or when its person is in several groups. `skip_invalid` drops such rows one by one, each on
-its own merits, and a person in several groups whole, so that one unit's rows never decide about another's.
+its own merits, and people in several groups with all their rows, so that one unit's rows never decide about another's.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Report:
         columns = {f"column read as {role}": visible(name) for role, name in self.columns.items()}
         if self.unread:
             columns["columns not read"] = visible(", ".join(self.unread))
-        shown = [f"{name:28}{value:>12}" for name, value in (columns | self._counts()).items()]
+        lines = [f"{name:28}{value:>12}" for name, value in (columns | self._counts()).items()]
         if self.unmentioned:
             some = visible(", ".join(self.unmentioned[:5])) + (", …" if len(self.unmentioned) > 5 else "")
-            shown.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
-        return [*shown, *(f"  {visible(example)}" for example in self.examples)]
+            lines.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
+        return [*lines, *(f"  {visible(example)}" for example in self.examples)]
 
     def _counts(self) -> dict[str, float]:
         counts: dict[str, float] = {
@@ -78,9 +78,9 @@ def check(votes: Votes, *, unit: UnitWord | None = None) -> Report:
     """What is in the votes and what is wrong with them. Confidential: for the data holder only.
 
     votes  what `read_votes` returned
-    unit   "person": a vote of nobody is a flaw too. "comparison" or None: votes need not name anybody.
+    unit   "person": a vote without a person is a flaw too. "comparison" or None: votes need not name anybody.
 
-    Invalid rows are counted by what is wrong with them, and shown by example; the report is no error.
+    Invalid rows are counted by what is wrong with them, and shown by example; they raise no error.
 
     >>> import pyarrow as pa
     >>> import quietrank as qr
@@ -130,12 +130,12 @@ def _skipped(rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.Table:
 
 
 def report(votes: Votes, *, people: bool) -> Report:
-    """Everything the data holder should know before ranking; with `people`, a vote of nobody is a flaw."""
+    """Everything the data holder should know before ranking; with `people`, a vote without a person is a flaw."""
     with snapshot(votes, named=people) as rows:
-        found = _counts(votes, rows)
-        if not found and not people:
+        counts = _counts(votes, rows)
+        if not counts and not people:
             raise no_votes(votes.source)
-        flaws = _flaws(votes, rows, found, grouped=people and votes.groups is not None)
+        flaws = _flaws(votes, rows, counts, grouped=people and votes.groups is not None)
         sound = rows.filter(rows.flaw == NO_FLAW)
         tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
         first = collect(votes.source, sound.group_by("a").agg(ties=tied))
@@ -147,8 +147,8 @@ def report(votes: Votes, *, people: bool) -> Report:
         name=votes.source.name,
         columns=votes.columns.meaning,
         unread=tuple(name for name in votes.all_columns if name not in votes.columns.meaning.values()),
-        rows=sum(found.values()),
-        votes=found.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
+        rows=sum(counts.values()),
+        votes=counts.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
         ties=sum(first["ties"].to_pylist()),
         items=len(votes.items),
         people=named.pop("people", None),
@@ -160,7 +160,7 @@ def report(votes: Votes, *, people: bool) -> Report:
 
 
 def most_votes(votes: Votes) -> int:
-    """The most votes that any one person cast; confidential, and told to nobody but the data holder."""
+    """The most votes that any one person cast; confidential, for the data holder only."""
     rows = votes.rows()
     named = rows.filter(rows.person.notnull())
     each = named.group_by("person").agg(votes=named.count())
@@ -170,7 +170,7 @@ def most_votes(votes: Votes) -> int:
 def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
     named = sound.filter(sound.person.notnull())
     each = named.group_by("person").agg(votes=named.count())
-    found = _row(
+    figures = _row(
         votes,
         each.agg(
             people=each.count(),
@@ -179,7 +179,7 @@ def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
             most=each.votes.max(),
         ),
     )
-    return {name: value or 0 for name, value in found.items()}
+    return {name: value or 0 for name, value in figures.items()}
 
 
 # ---- what is wrong ------------------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
 
 def _counts(votes: Votes, rows: ir.Table) -> dict[int, int]:
     """How many rows of the snapshot have each flaw, by its number; without any, 0."""
-    found = collect(votes.source, rows.group_by("flaw").agg(rows=rows.count())).to_pylist()
-    return {int(row["flaw"]): int(row["rows"]) for row in found}
+    counts = collect(votes.source, rows.group_by("flaw").agg(rows=rows.count())).to_pylist()
+    return {int(row["flaw"]): int(row["rows"]) for row in counts}
 
 
 def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: bool) -> dict[str, int]:
@@ -206,7 +206,7 @@ def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: boo
 def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
     """Raise the error that says how many rows are wrong, shows the first few, and names the remedy."""
     counts = "; ".join(f"{FLAWS[flaw]}: {count} row{'s' * (count != 1)}" for flaw, count in flaws.items())
-    shown = "; ".join(_examples(votes, flaws, named=named))
+    examples = "; ".join(_examples(votes, flaws, named=named))
     drop = option("skip_invalid", True)
     remedy = f"fix them, or drop them with {drop}"
     if "undeclared item" in flaws:
@@ -214,12 +214,12 @@ def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
     elif "undeclared group" in flaws:
         remedy = f"declare every group with {option('groups')}, fix the rows, or drop them with {drop}"
     elif "person in several groups" in flaws:
-        remedy = f"give every person one group in all their rows, or drop such people whole with {drop}"
-    raise VotesError(f"{votes.source.name}: {counts}{f' (such as {shown})' if shown else ''}; {remedy}")
+        remedy = f"give every person one group in all their rows, or drop such people entirely with {drop}"
+    raise VotesError(f"{votes.source.name}: {counts}{f' (such as {examples})' if examples else ''}; {remedy}")
 
 
 def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str, ...]:
-    """The first few invalid rows as they are written. Nothing is released then, so they are looked up anew."""
+    """The first few invalid rows as they are written. Nothing is released then, so they are looked up again."""
     rows = judged(votes, named=named, numbered=True)
     bad = rows.filter(rows.flaw != NO_FLAW)
     if list(flaws) == ["person in several groups"]:
@@ -232,9 +232,9 @@ def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str,
 
 def _example(votes: Votes, row: dict[str, Any]) -> str:
     where = f"row {row[files.ROW]}: " if files.ROW in row else ""
-    shown = {"outcome": row.get("said"), "person": row.get("person"), "group": row.get("group")}
+    cells = {"outcome": row.get("said"), "person": row.get("person"), "group": row.get("group")}
     columns = {"outcome": "said", "person": "person", "group": "group"}
-    more = "".join(f", {role} {_written(shown[role])}" for role, column in columns.items() if column in row)
+    more = "".join(f", {role} {_written(cells[role])}" for role, column in columns.items() if column in row)
     flaw = list(FLAWS)[row["flaw"] - 1]
     unknown = [row[side] for side in ("a", "b") if row[f"place_{side}"] is None]
     named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
@@ -260,5 +260,5 @@ def _folded(name: str) -> str:
 
 
 def _row(votes: Votes, query: ir.Table) -> dict[str, Any]:
-    found: dict[str, Any] = collect(votes.source, query).to_pylist()[0]
-    return found
+    row: dict[str, Any] = collect(votes.source, query).to_pylist()[0]
+    return row

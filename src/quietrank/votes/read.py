@@ -54,9 +54,9 @@ class Columns:
     def meaning(self) -> dict[str, str]:
         """What each column that is read stands for."""
         a, b = ("winner", "loser") if self.outcome is None else ("a", "b")
-        found = {a: self.a, b: self.b, "outcome": self.outcome, "tie": self.tie, "person": self.person}
-        found["group"] = self.group
-        return {role: name for role, name in found.items() if name is not None}
+        columns = {a: self.a, b: self.b, "outcome": self.outcome, "tie": self.tie, "person": self.person}
+        columns["group"] = self.group
+        return {role: name for role, name in columns.items() if name is not None}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Votes:
     items: Items
     skip_invalid: bool = False
     groups: tuple[str, ...] | None = None
-    """the declared groups, where one ranking per group is asked for"""
+    """the declared groups, for one ranking per group"""
     all_columns: tuple[str, ...] = ()
     """also those that are not read"""
 
@@ -85,16 +85,16 @@ class Votes:
 
     @property
     def compared_as_bytes(self) -> bool:
-        """Whether names are compared as bytes: where the engine is not ours, and may have a collation of its own."""
+        """Whether names are compared as bytes: where the engine is not ours and may have its own collation."""
         return not self.source.ours
 
     def rows(self, *, numbered: bool = False) -> ir.Table:
         """One row per vote: a, b, y (2 = a won, 1 = tie, 0 = b won, NULL = unreadable), person, group.
 
-        For error messages also the row's number, where there is one, and what was `said` of the outcome.
+        For error messages also the row's number, where there is one, and `said`, the outcome as it is written.
 
-        Where no column can say otherwise a always won, and there is no y. Items, people and groups are compared as
-        they are written, byte by byte; an empty cell is NULL.
+        Without a column of outcomes or ties, a always won, and there is no y. Items, people and groups are compared
+        exactly as written, byte by byte; an empty cell is NULL.
         """
         table = self.source.numbered if numbered and self.source.numbered is not None else self.source.table
         roles = {"a": self.columns.a, "b": self.columns.b, "person": self.columns.person, "group": self.columns.group}
@@ -103,8 +103,8 @@ class Votes:
             read["y"] = self._y(table, read["a"], read["b"])
         if files.ROW in table.columns:
             read[files.ROW] = table[files.ROW]
-        if numbered and (said := self.columns.outcome or self.columns.tie):
-            read["said"] = _text(table[said])
+        if numbered and (column := self.columns.outcome or self.columns.tie):
+            read["said"] = _text(table[column])
         return table.select(**read)
 
     def _name(self, column: ir.Value) -> ir.Value:
@@ -119,13 +119,13 @@ class Votes:
             by_word = _cases([(plain.isin(words), y) for words, y in self._words()])
             name = self._name(table[self.columns.outcome])
             by_name = _cases([(name == a, 2), (name == b, 0)])
-            # An item may be called like a word: where the two readings differ, the outcome cannot be read.
+            # An item may have a word as its name: where the two readings differ, the outcome cannot be read.
             return ibis.ifelse(by_word != by_name, None, ibis.coalesce(by_word, by_name)).cast("int16")
         plain = _text(table[self.columns.tie]).strip().lower()
         return _cases([(plain.isin(NO), 2), (plain.isin(YES), 1)])
 
     def _words(self) -> list[tuple[list[str], int]]:
-        """The words for each outcome: the common ones, and the names of the columns, which go before them."""
+        """The words for each outcome: the common ones, and the names of the columns, which take precedence."""
         a, b = self.columns.a.strip().lower(), self.columns.b.strip().lower()
         return [
             ([a, *(word for word in A_WINS if word != b)], 2),
@@ -137,10 +137,10 @@ class Votes:
         """Refuse to protect people when no column says who they are."""
         if self.columns.person is not None:
             return
-        found = _called(self.all_columns, PERSON_NAMES)
-        if len(found) > 1:
+        people = _called(self.all_columns, PERSON_NAMES)
+        if len(people) > 1:
             raise VotesError(
-                f"more than one column could name the person ({', '.join(found)}); choose one with {option('person')}"
+                f"more than one column could name the person ({', '.join(people)}); choose one with {option('person')}"
             )
         raise VotesError(
             f"{option('unit', 'person')} and {option('max_per_person')} need a column that names the person; say which "
@@ -156,7 +156,7 @@ def collect(source: files.Source, query: ir.Table) -> Any:
 
 @contextmanager
 def reading(source: files.Source) -> Iterator[None]:
-    """What the engine cannot do, in our words."""
+    """Turn the engine's errors into ours."""
     try:
         yield
     except engines.errors_of(source.engine) as error:
@@ -166,7 +166,7 @@ def reading(source: files.Source) -> Iterator[None]:
 
 
 def no_votes(source: files.Source) -> VotesError:
-    """What to say of an empty source, where that it is empty is no secret."""
+    """The error for an empty source, where its being empty is no secret."""
     return VotesError(f"{source.name} has no votes; give a file with a header and one row per vote")
 
 
@@ -192,12 +192,12 @@ def read_votes(
 
     source            the path of a CSV, Parquet or JSON Lines file, a pandas, polars or pyarrow table, or an Ibis table
     items             the public list of what is ranked
-    items_from_votes  True: take the list from the votes, and only if who is on it is no secret
+    items_from_votes  True: take the list from the votes, only if it is no secret
     winner, loser     the columns of the two items, where one column names the winner
     tie               the column that says whether the two were equal
     a, b, outcome     the columns of the two items and of who won: "a", "b", "tie", a column's name or an item's
     person            the column of who voted
-    delimiter         between the cells of a CSV file; None: found out
+    delimiter         what separates the cells of a CSV file; None: detected
     pairs             the public list of pairs that people may be asked about; None: all
     by, groups        the column of a vote's group, and the public list of all groups, for `rank_by_group`
     skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
@@ -226,34 +226,34 @@ def read_votes(
     declared = _items_in(read, columns) if items is None else declare(items)
     if pairs is not None:
         declared = with_pairs(declared, pairs)
-    listed = None if groups is None else declare_groups(groups)
-    return Votes(read, columns, declared, flag("skip_invalid", skip_invalid), listed, opened.columns)
+    group_names = None if groups is None else declare_groups(groups)
+    return Votes(read, columns, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns)
 
 
 _BOTH_ITEMS = "items are declared, or taken from the votes; give one of the two"
 _WHICH_ITEMS = (
-    f"declare the items with {either('items=[...]', '--items (a file or a,b,c)')}, or say "
-    f"{option('items_from_votes', True)} if who is on the list is no secret"
+    f"declare the items with {either('items=[...]', '--items (a file or a,b,c)')}, or use "
+    f"{option('items_from_votes', True)} if the list is no secret"
 )
 
 
 def _items_in(source: files.Source, columns: Columns) -> Items:
-    """All names in the two columns of items. This is a reading of its own: who is on the list is public."""
+    """All names in the two columns of items. They are read separately: the list is public."""
     rows = source.table.select(a=_text(source.table[columns.a]), b=_text(source.table[columns.b]))
     if source.ours:
         names = by_either_side(rows, "").select("item").distinct()
     else:
         names = rows.select(item=rows.a).union(rows.select(item=rows.b), distinct=True)
-    found = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
-    if not found:
+    item_names = collect(source, names.filter(names.item.notnull() & (names.item != "")))["item"].to_pylist()
+    if not item_names:
         raise no_votes(source)
     # Sorted in Python: the order of text differs between engines.
-    return Items(tuple(sorted(found)), from_votes=True)
+    return Items(tuple(sorted(item_names)), from_votes=True)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What votes are to be read from, once its columns are known."""
+    """A source of votes whose columns are known."""
 
     columns: tuple[str, ...]
     read: Callable[[tuple[str, ...]], files.Source]
@@ -261,15 +261,15 @@ class Opened:
 
 
 def _open(source: object, delimiter: str | None) -> Opened:
-    # Told by module and not by class, so that none of these libraries is imported for nothing.
+    # Recognised by module, not by class, so that none of these libraries is imported needlessly.
     library, data = type(source).__module__.partition(".")[0], source
     if isinstance(source, str | os.PathLike):
         file = files.open_file(source, delimiter)
         return Opened(tuple(file.table.columns), lambda needed: file)
     if library == "ibis" and hasattr(source, "get_backend"):
         table: Any = source
-        found = files.Source(table, None, "an Ibis table", engines.require_supported(table))
-        return Opened(tuple(table.columns), lambda needed: found)
+        votes = files.Source(table, None, "an Ibis table", engines.require_supported(table))
+        return Opened(tuple(table.columns), lambda needed: votes)
     if library in _FRAMES:
         frame: Any = data.collect() if type(data).__name__ == "LazyFrame" else data  # type: ignore[attr-defined]
         names = getattr(frame, "column_names" if library == "pyarrow" else "columns", None)
@@ -287,9 +287,9 @@ def _copied(frame: Any, library: str, columns: tuple[str, ...], needed: tuple[st
     """A copy of the needed columns of a data frame."""
     import pyarrow as pa
 
-    twice = [name for name in needed if columns.count(name) > 1]
-    if twice:
-        raise VotesError(f"the {library} table has two columns called {twice[0]!r}; rename one of them")
+    repeated = [name for name in needed if columns.count(name) > 1]
+    if repeated:
+        raise VotesError(f"the {library} table has two columns called {repeated[0]!r}; rename one of them")
     places = [columns.index(name) for name in dict.fromkeys(needed)]
     try:
         if library == "pandas":
@@ -310,33 +310,33 @@ def _require_as_written(source: files.Source, columns: Columns) -> None:
             continue
         if name in source.inexact:
             raise VotesError(
-                f"the column {name!r} has cells that would not be kept as they are written, such as "
+                f"the column {name!r} has cells that would not be read exactly as written, such as "
                 f"{source.inexact[name]}; write them as text, in quotes"
             )
         kind = source.table[name].type()
         if not any(getattr(kind, f"is_{known}")() for known in _AS_WRITTEN):
             raise VotesError(
-                f"the column {name!r} has the type {kind}, whose values are not kept as they are written; convert it "
+                f"the column {name!r} has the type {kind}, whose values are not read exactly as written; convert it "
                 "to text"
             )
 
 
 _AS_WRITTEN = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "uuid", "binary")
-"""Types whose values stay apart as text. Durations are not among them: they lose their nanoseconds."""
+"""Types whose values stay distinct as text. Durations do not: they lose their nanoseconds."""
 
 
-def recognise(names: Sequence[str], **given: str | None) -> Columns:
-    """The meaning of the columns: as given, or by their common names."""
-    for role, name in given.items():
+def recognise(names: Sequence[str], **roles: str | None) -> Columns:
+    """The meaning of the columns: by their given roles, or by their common names."""
+    for role, name in roles.items():
         _require_column(names, role, name)
-    person = given["person"] or _only_one(names, PERSON_NAMES)
-    if not given["tie"] and len(found := _called(names, TIE_NAMES)) > 1:
-        raise VotesError(f"more than one column could flag ties ({', '.join(found)}); choose one with {option('tie')}")
-    if given["winner"] or given["loser"]:
-        return _winner_loser(names, given, person)
-    if given["a"] or given["b"] or given["outcome"]:
-        return _pair_outcome(names, given, person)
-    return _by_common_names(names, given, person)
+    person = roles["person"] or _only_one(names, PERSON_NAMES)
+    if not roles["tie"] and len(flags := _called(names, TIE_NAMES)) > 1:
+        raise VotesError(f"more than one column could flag ties ({', '.join(flags)}); choose one with {option('tie')}")
+    if roles["winner"] or roles["loser"]:
+        return _winner_loser(names, roles, person)
+    if roles["a"] or roles["b"] or roles["outcome"]:
+        return _pair_outcome(names, roles, person)
+    return _by_common_names(names, roles, person)
 
 
 def _require_column(names: Sequence[str], role: str, name: str | None) -> None:
@@ -344,37 +344,37 @@ def _require_column(names: Sequence[str], role: str, name: str | None) -> None:
         raise VotesError(f"there is no column {name!r} for {option(role)}; the columns are {_listed(names)}")
 
 
-def _winner_loser(names: Sequence[str], given: dict[str, str | None], person: str | None) -> Columns:
-    winner, loser = given["winner"], given["loser"]
-    if winner is None or loser is None or given["a"] or given["b"] or given["outcome"]:
+def _winner_loser(names: Sequence[str], roles: dict[str, str | None], person: str | None) -> Columns:
+    winner, loser = roles["winner"], roles["loser"]
+    if winner is None or loser is None or roles["a"] or roles["b"] or roles["outcome"]:
         raise VotesError(f"give {_WINNER_LOSER} together, or {_PAIR_OUTCOME} together")
-    return Columns(winner, loser, tie=given["tie"] or _only_one(names, TIE_NAMES), person=person)
+    return Columns(winner, loser, tie=roles["tie"] or _only_one(names, TIE_NAMES), person=person)
 
 
-def _pair_outcome(names: Sequence[str], given: dict[str, str | None], person: str | None) -> Columns:
-    a, b, outcome = given["a"], given["b"], given["outcome"]
+def _pair_outcome(names: Sequence[str], roles: dict[str, str | None], person: str | None) -> Columns:
+    a, b, outcome = roles["a"], roles["b"], roles["outcome"]
     if a is None or b is None or outcome is None:
         raise VotesError(f"give {_PAIR_OUTCOME} together, or {_WINNER_LOSER} together")
-    if given["tie"]:
+    if roles["tie"]:
         raise VotesError(f"{option('tie')} goes with {_WINNER_LOSER}; an outcome column says 'tie' itself")
     return Columns(a, b, outcome=outcome, person=person)
 
 
-def _by_common_names(names: Sequence[str], given: dict[str, str | None], person: str | None) -> Columns:
+def _by_common_names(names: Sequence[str], roles: dict[str, str | None], person: str | None) -> Columns:
     known = {name.lower(): name for name in names}
-    tie = given["tie"] or _only_one(names, TIE_NAMES)
-    found = [
+    tie = roles["tie"] or _only_one(names, TIE_NAMES)
+    readings = [
         Columns(known[winner], known[loser], tie=tie, person=person)
         for winner, loser in WINNER_LOSER_NAMES
         if winner in known and loser in known
     ]
-    for a, b in PAIR_NAMES if given["tie"] is None else ():
+    for a, b in PAIR_NAMES if roles["tie"] is None else ():
         outcomes = [known[name] for name in OUTCOME_NAMES if name in known]
         if a in known and b in known:
-            found += [Columns(known[a], known[b], outcome=outcome, person=person) for outcome in outcomes]
-    if len(found) == 1:
-        return found[0]
-    problem = "do not say which column is which" if not found else "can be read in more than one way"
+            readings += [Columns(known[a], known[b], outcome=outcome, person=person) for outcome in outcomes]
+    if len(readings) == 1:
+        return readings[0]
+    problem = "do not say which column is which" if not readings else "can be read in more than one way"
     raise VotesError(f"the columns {_listed(names)} {problem}; give {_WINNER_LOSER}, or {_PAIR_OUTCOME}")
 
 
@@ -384,8 +384,8 @@ def _called(names: Sequence[str], common: Sequence[str]) -> list[str]:
 
 
 def _only_one(names: Sequence[str], common: Sequence[str]) -> str | None:
-    found = _called(names, common)
-    return found[0] if len(found) == 1 else None
+    candidates = _called(names, common)
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -414,7 +414,7 @@ def _cases(cases: list[tuple[ir.Value, int]]) -> ir.Value:
 
 
 def _unreadable(source: files.Source, error: Exception) -> VotesError:
-    """What DuckDB could not read, in our words."""
+    """Our error for what DuckDB could not read."""
     first = files.first_line(error)
     if "unicode" in str(error).lower() or "utf-8" in str(error).lower():
         return files.not_utf8(source.name, first)
