@@ -21,8 +21,9 @@ from quietrank.mechanisms.choose import Choice
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, Plan, ScoresLaw
 from quietrank.promise.accounting import Ledger
+from quietrank.promise.declare import declare
 from quietrank.promise.graph import Graph
-from quietrank.promise.items import Items, declare
+from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Bounded, Clip, Promise
 from quietrank.statistics.method import STATISTICS, Method

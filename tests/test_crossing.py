@@ -19,7 +19,7 @@ from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.accounting import Charge
-from quietrank.promise.items import with_pairs
+from quietrank.promise.declare import with_pairs
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.method import Method

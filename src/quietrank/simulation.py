@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
 from quietrank.promise.arguments import file_path, number, whole_number
-from quietrank.promise.items import check_names, declare
+from quietrank.promise.declare import declare
+from quietrank.promise.items import check_names
 from quietrank.publish.files import VOTES, check_output, written_whole
 
 if TYPE_CHECKING:

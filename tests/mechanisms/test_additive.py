@@ -15,7 +15,8 @@ from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm
 from quietrank.promise.accounting import delta_of
-from quietrank.promise.items import Items, declare, with_pairs
+from quietrank.promise.declare import declare, with_pairs
+from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy
 from quietrank.simulation import item_names
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL

@@ -19,8 +19,8 @@ from quietrank.mechanisms.gaussian import GaussianLaw
 from quietrank.mechanisms.laplace import LaplaceLaw
 from quietrank.mechanisms.perturbed_mle.mechanism import make_plan, score_noise
 from quietrank.mechanisms.zonotope import ZonotopeLaw
+from quietrank.promise.declare import declare
 from quietrank.promise.graph import Graph
-from quietrank.promise.items import declare
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Bounded
 from quietrank.publish.release import Release, Row

@@ -6,7 +6,7 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import VotesError
-from quietrank.promise.items import declare, with_pairs
+from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.privacy import Privacy
 from quietrank.votes import check
 from quietrank.votes.snapshot import FLAWS

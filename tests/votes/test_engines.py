@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quietrank.mechanisms.gaussian import GAUSSIAN
-from quietrank.promise.items import declare
+from quietrank.promise.declare import declare
 from quietrank.promise.privacy import Privacy
 from quietrank.statistics.method import Method
 from quietrank.votes.read import Votes, read_votes

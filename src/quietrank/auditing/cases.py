@@ -16,7 +16,8 @@ from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, smallest_gamma
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, PerturbedMLE
 from quietrank.noise import lattice
-from quietrank.promise.items import Items, declare, with_pairs
+from quietrank.promise.declare import declare, with_pairs
+from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method

@@ -148,7 +148,7 @@ class VotesOptions:
         self, *, any_items: bool = False, skip_invalid: bool = False, by: By = None, groups: Groups = None
     ) -> Votes:
         """The votes; with `any_items` the list of items may be left out."""
-        from quietrank.promise.items import parse_items, parse_names, read_pairs
+        from quietrank.promise.declare import parse_items, parse_names, read_pairs
         from quietrank.votes.read import read_votes
 
         return read_votes(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, either, option
 from quietrank.promise.arguments import file_path
-from quietrank.promise.items import is_file, is_folder
+from quietrank.promise.declare import is_file, is_folder
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, either, option
 from quietrank.promise.arguments import flag
-from quietrank.promise.items import Items, declare, declare_groups, with_pairs
+from quietrank.promise.declare import declare, declare_groups, with_pairs
+from quietrank.promise.items import Items
 from quietrank.votes import engines, files
 from quietrank.votes.joins import by_either_side
 

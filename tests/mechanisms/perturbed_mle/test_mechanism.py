@@ -45,7 +45,7 @@ from quietrank.mechanisms.perturbed_mle.mechanism import (
 )
 from quietrank.noise import lattice
 from quietrank.promise.accounting import Charge
-from quietrank.promise.items import declare
+from quietrank.promise.declare import declare
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.net_wins import NET_WINS
