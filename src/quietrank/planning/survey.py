@@ -26,7 +26,7 @@ from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
 from quietrank.promise.privacy import Privacy, Unit
 from quietrank.promise.promise import PERSON_GRID, Clip
-from quietrank.simulation import paper_strengths, require_possible
+from quietrank.simulation import paper_strengths
 
 Advance = Callable[[float], None]
 
@@ -81,7 +81,6 @@ class Survey:
                 f"{self.items} items and {self.votes} votes are too many to simulate; plan for fewer of both: what "
                 "counts is the number of votes per item"
             )
-        require_possible(self.items, self.votes)  # before anything lists the items
 
     @property
     def pairs(self) -> int:
