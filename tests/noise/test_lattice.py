@@ -49,15 +49,6 @@ def test_every_draw_is_fresh() -> None:
     assert (lattice.add_laplace(values, 1e6) != lattice.add_laplace(values, 1e6)).any()
 
 
-@pytest.mark.parametrize("scale", [0.4, 3.0, 1e4])
-def test_the_standard_deviation_is_the_one_stated(scale: float) -> None:
-    """The formula agrees with the probabilities q^|z| summed directly."""
-    z = np.arange(-int(60 * scale) - 60, int(60 * scale) + 61, dtype=np.float64)
-    weights = np.exp(-np.abs(z) / scale)
-    direct = math.sqrt((weights * z**2).sum() / weights.sum())
-    assert lattice.laplace_standard_deviation(scale) == pytest.approx(direct, rel=1e-9)
-
-
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=10**12), st.floats(1e-6, 50))
 def test_the_gaussian_scale_is_the_smallest_that_keeps_rho(square: Fraction, rho: float) -> None:
     """Calibrate, then recompute: the map gives at most ρ, and a scale a millionth smaller gives more."""
