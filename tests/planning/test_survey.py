@@ -76,7 +76,7 @@ def test_plain_counts_are_those_of_the_engine(limit: int) -> None:
 
 
 def _stacked(rows: list[Any]) -> Counts:
-    return Counts(np.array([row.wins for row in rows]), np.array([row.losses for row in rows]), ())
+    return Counts(np.array([row.wins for row in rows]), np.array([row.losses for row in rows]), [])
 
 
 def _moments(counts: Counts) -> np.ndarray[Any, Any]:

@@ -47,10 +47,6 @@ class Moves:
             complaints.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
         return tuple(complaints)
 
-    @property
-    def passed(self) -> bool:
-        return not self.complaints
-
 
 def check(case: Case, pairs: int, releases: int = 1) -> Moves:
     """Run `pairs` pairs of neighbouring files through reading, bounding and counting; `releases` of them to the end."""

@@ -52,9 +52,6 @@ def _centred(points: Floats) -> Floats:
     return np.asarray(points - points.mean(axis=1, keepdims=True))
 
 
-# ---- Gaussian noise: δ as the tail of the loss ------------------------------------------------------------------
-
-
 def gaussian_delta(scale: float, apart: Integers, epsilon: float) -> float:
     """δ(ε) = E[(1 − exp(ε − loss))⁺], exactly, for discrete Gaussian noise on two statistics that far apart."""
     d = apart.astype(np.float64)
@@ -94,9 +91,6 @@ def gaussian_epsilon(scale: float, apart: Integers, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if gaussian_delta(scale, apart, middle) > delta else (low, middle)
     return high
-
-
-# ---- the perturbed MLE before sealing -----------------------------------------------------------------------------
 
 
 def perturbed_losses(plan: Plan, one: PairTally, other: PairTally, outputs: Floats) -> Floats:

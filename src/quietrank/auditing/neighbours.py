@@ -101,9 +101,6 @@ def _turned(answers: Saying) -> Saying:
     return tuple((i, j, TURNED[answer]) for i, j, answer in answers)
 
 
-# ---- extremes -----------------------------------------------------------------------------------------------------
-
-
 def _extremes(case: Case) -> Iterator[Change]:
     """The worst first; the first few include one of each kind of rows that are skipped."""
     if case.capped:
@@ -217,9 +214,6 @@ def _displacing(case: Case) -> Iterator[Change]:
     ]
     for answers, besides, skip in added_to:
         yield Change(_rows("u", answers, [first]), (), skip, stays=_rows("u", besides, others[:1] or [first]))
-
-
-# ---- random ones --------------------------------------------------------------------------------------------------
 
 
 def _random_changes(case: Case, rng: np.random.Generator) -> Iterator[Change]:

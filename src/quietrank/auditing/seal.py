@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 from quietrank.arrays import Floats
 from quietrank.auditing import losses, trace
@@ -26,6 +26,7 @@ from quietrank.maths.certificate import Objective
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.mechanism import Plan, ScoresLaw
 from quietrank.noise import lattice
+from quietrank.noise.exact import exactly
 from quietrank.promise.privacy import Neighbours
 from quietrank.votes.tallies import PairTally, Tallies
 
@@ -140,13 +141,13 @@ def gradient_norm(plan: Plan, tally: PairTally, draw: Sequence[int], theta: Sequ
     """‖∇f(θ)‖₂ by interval arithmetic, rounded up; written down independently of the solver."""
     before, ctx.prec = ctx.prec, PRECISION
     try:
-        x = [_exactly(Fraction(value)) for value in theta]
+        x = [exactly(Fraction(value)) for value in theta]
         gradient = [
-            _exactly(Fraction(plan.gamma)) * a + _exactly(Fraction(plan.grid) * k) for a, k in zip(x, draw, strict=True)
+            exactly(Fraction(plan.gamma)) * a + exactly(Fraction(plan.grid) * k) for a, k in zip(x, draw, strict=True)
         ]
         for i, j, won, lost in zip(tally.i, tally.j, tally.wins_i, tally.wins_j, strict=True):
             slope, slope_back = _slope(plan.link.name, x[i] - x[j]), _slope(plan.link.name, x[j] - x[i])
-            pull = _exactly(int(lost) * tally.step) * slope_back - _exactly(int(won) * tally.step) * slope
+            pull = exactly(int(lost) * tally.step) * slope_back - exactly(int(won) * tally.step) * slope
             gradient[i] += pull
             gradient[j] -= pull
         return float(sum((entry * entry for entry in gradient), arb(0)).sqrt().upper())
@@ -162,10 +163,6 @@ def _slope(link: str, x: arb) -> arb:
     return arb.pi() / 4 / (t.cosh() * t.exp().atan())
 
 
-def _exactly(value: Fraction) -> arb:
-    return arb(fmpq(value.numerator, value.denominator))
-
-
 def fits(case: Case, tallies: Tallies, draws: int) -> list[Fit]:
     """The noise inside is truncated Laplace noise and, with that held fixed, the seal is discrete Laplace noise."""
     plan = plan_of(case)
@@ -174,7 +171,7 @@ def fits(case: Case, tallies: Tallies, draws: int) -> list[Fit]:
     pairs = _pairs(tallies)
     held = _inner(plan, pairs[0])
     exact = [perturbed.to_lattice(_answer(plan, tally, held), plan.step) for tally in pairs]
-    with _held(held):
+    with _drawn_by(lambda size, scale: held):  # the noise inside is fixed, to see the seal alone
         sealed = np.array([[one.values for one in trace.cross(tallies, case.calibrated)] for _ in range(draws)]) - exact
     return [
         Fit("noise inside", lattice_fit(inside.astype(np.int64), lambda k: truncated_cdf(k, scale))),
@@ -205,13 +202,6 @@ def ledger_first(case: Case, tallies: Tallies) -> list[str]:
 def truncated_cdf(k: Floats, scale: float) -> Floats:
     """P(K ≤ k) of Laplace noise truncated towards zero: real noise below k + 1, or up to k where that is negative."""
     return np.where(k >= 0, 1 - np.exp(-(k + 1) / scale) / 2, np.exp(-np.abs(k) / scale) / 2)
-
-
-@contextmanager
-def _held(draw: list[int]) -> Iterator[None]:
-    """Fix the noise inside the likelihood to this draw: on synthetic votes, to see the seal alone."""
-    with _drawn_by(lambda size, scale: draw):
-        yield
 
 
 @contextmanager

@@ -227,9 +227,6 @@ def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: S
     )  # fmt: skip
 
 
-# ---- the checks of every debit ---------------------------------------------------------------------------------
-
-
 def _checked(db: sqlite3.Connection, path: Path) -> tuple[Terms, State]:
     """Terms and state, after the cheap checks: right kind of file, sealed header, last entry in its place."""
     ledger_file.require_kind(db, path)

@@ -108,9 +108,6 @@ def both_slopes(link: Link, x: Decimal) -> tuple[Decimal, Decimal]:
     return (small, 1 - small) if x >= 0 else (1 - small, small)
 
 
-# ---- an exact problem, and its gradient with as many digits as it takes -------------------------------------------
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Objective:
     """f(θ) = Σ [wins_i·φ(θ_i − θ_j) + wins_j·φ(θ_j − θ_i)] + (γ/2)‖θ‖² + g·k·θ, φ = −log F, with no rounding in it."""

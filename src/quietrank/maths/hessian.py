@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -75,11 +75,6 @@ class Hessian:
         self.diagonal = out + into + self.problem.ridge
         out, into = self._both(self.slope, self.slope_t, self.ones)
         return out - into
-
-    @cached_property
-    def exposure(self) -> Floats:
-        """Votes per item."""
-        return self.problem.pairs.exposure
 
     def apply(self, x: Floats) -> Floats:
         y = self.diagonal * x
@@ -208,7 +203,7 @@ class DenseFactor:
 
     def __init__(self, hessian: Hessian) -> None:
         matrix = component_lifted(hessian)[0]
-        self.cholesky = _cholesky(matrix, np.einsum("ii->i", matrix), _dense_cholesky)
+        self.cholesky = _cholesky(matrix, np.einsum("ii->i", matrix), partial(linalg.cholesky, lower=False))
 
     def solve(self, right: Floats) -> Floats:
         x: Floats = linalg.cho_solve((self.cholesky, False), right, check_finite=False)
@@ -237,7 +232,7 @@ class BandedFactor:
         matrix = np.zeros((band + 1, hessian.n))
         matrix[np.abs(p - q), np.minimum(p, q)] = -hessian.weight.data
         matrix[0] = _grounded(hessian)[order]
-        self.cholesky = _cholesky(matrix, matrix[0], _banded_cholesky)
+        self.cholesky = _cholesky(matrix, matrix[0], partial(linalg.cholesky_banded, lower=True))
 
     def solve(self, right: Floats) -> Floats:
         x = np.empty_like(right)
@@ -267,17 +262,7 @@ def _grounded(hessian: Hessian) -> Floats:
     return diagonal
 
 
-def _dense_cholesky(matrix: Floats) -> Floats:
-    factor: Floats = linalg.cholesky(matrix, lower=False, check_finite=False)
-    return factor
-
-
-def _banded_cholesky(matrix: Floats) -> Floats:
-    factor: Floats = linalg.cholesky_banded(matrix, lower=True, check_finite=False)
-    return factor
-
-
-def _cholesky(matrix: Floats, diagonal: Floats, factor: Callable[[Floats], Floats]) -> Floats:
+def _cholesky(matrix: Floats, diagonal: Floats, factor: Callable[..., Floats]) -> Floats:
     """Factorise; where rounding has made the matrix indefinite, raise its diagonal (a view) a little.
 
     A raised factor still gives a descent direction, and the next Newton step corrects for it.
@@ -286,7 +271,7 @@ def _cholesky(matrix: Floats, diagonal: Floats, factor: Callable[[Floats], Float
     for raised in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
         diagonal += raised * top
         try:
-            return factor(matrix)
+            return factor(matrix, check_finite=False)
         except linalg.LinAlgError:
             continue
     raise SolverError("the curvature of the fit is lost in rounding; give a larger ridge")

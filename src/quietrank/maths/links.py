@@ -230,11 +230,7 @@ def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
     x = np.linspace(-reach, reach, points)
     F, psi, curve, nll = link.cdf(x), link.grad(x), link.curvature(x), link.nll(x)
     for name, values in (("cdf", F), ("grad", psi), ("curvature", curve), ("nll", nll)):
-        _refute(
-            link,
-            values.shape != x.shape or not np.isfinite(values).all(),
-            f"{name} must be finite on the grid",
-        )
+        _refute(link, values.shape != x.shape or not np.isfinite(values).all(), f"{name} must be finite on the grid")
     _refute(link, np.abs(F + F[::-1] - 1).max() > 1e-12, "F(x) = 1 − F(−x) does not hold")
     _refute(link, np.any(np.diff(nll[x <= 0]) >= 0), "F is not strictly increasing")
     _refute(link, np.abs(np.exp(-nll) - F).max() > 1e-10, "nll is not −log(cdf)")
@@ -242,11 +238,7 @@ def check_link(link: Link, reach: float = 30.0, points: int = 20001) -> Link:
     _refute(link, _mismatch(psi, -curve, x) > 1e-4, "curvature is not −(log F)''")
     _refute(link, bool(np.any(curve <= 0)), "−(log F)'' must be > 0: F must be strictly log-concave")
     slack = 1 + 1e-9
-    _refute(
-        link,
-        curve.max() > link.kappa2 * slack,
-        f"−(log F)'' reaches {curve.max():.6g} > kappa2={link.kappa2:g}",
-    )
+    _refute(link, curve.max() > link.kappa2 * slack, f"−(log F)'' reaches {curve.max():.6g} > kappa2={link.kappa2:g}")
     odds = (psi + psi[::-1]).max()
     _refute(link, odds > link.kappa1 * slack, f"F'/(F(1−F)) reaches {odds:.6g} > kappa1={link.kappa1:g}")
     return link

@@ -12,10 +12,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from quietrank.maths.certificate import Objective, digits_of, exact_gradient
+from quietrank.maths.certificate import ZERO, Objective, digits_of, exact_gradient
 from quietrank.maths.solver import Solution, solve_nearly
-
-ZERO = Decimal(0)
 
 
 def minimise(objective: Objective, tolerance: float) -> Sequence[float | Decimal]:
@@ -46,11 +44,8 @@ def _as_decimals(nearest: Solution) -> list[Decimal]:
         return [Decimal(a) + Decimal(b) for a, b in zip(nearest.theta.tolist(), low.tolist(), strict=True)]
 
 
-# ---- the same in decimal arithmetic, slow but certain ----------------------------------------------------------
-
-
 def minimise_exactly(objective: Objective, tolerance: float, start: list[Decimal]) -> list[Decimal]:
-    """Damped Newton with more and more digits, until the certificate holds.
+    """In decimal arithmetic, slow but certain: damped Newton with more and more digits, until the certificate holds.
 
     f is smooth and strongly convex, so with exact arithmetic every step with the line search below makes progress
     from any start; where rounding stops it, the digits are doubled.

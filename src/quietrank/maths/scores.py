@@ -118,9 +118,6 @@ def _pairs(design: PublicDesign, n: int) -> Pairs:
     return Pairs(n, i[order].astype(np.int32), j[order].astype(np.int32), half, half)
 
 
-# --- the weights a of a rank-one design -----------------------------------------------------------------------
-
-
 def rank_one_weights(design: UniformDesign | RankOneDesign, n: int) -> Floats:
     """a with M_ij = a_i a_j for i ≠ j."""
     if isinstance(design, UniformDesign):

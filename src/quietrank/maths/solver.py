@@ -31,7 +31,7 @@ LEAST_GAP = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The minimiser, as float64 `theta`; solve_certified may add `theta_low`, the part below float64's precision."""
+    """The minimiser, as float64 `theta`; solve_nearly may add `theta_low`, the part below float64's precision."""
 
     problem: Problem
     theta: Floats
@@ -74,23 +74,15 @@ def solve(problem: Problem, accuracy: float = ACCURACY) -> Solution:
     )
 
 
-def solve_certified(problem: Problem, tolerance: float) -> Solution:
+def solve_nearly(problem: Problem, tolerance: float) -> Solution:
     """The minimiser with certified ‖gradient at theta + theta_low‖₂ ≤ tolerance, raising precision as needed.
 
     First float64; then decimal gradients, with θ stored as the sum of two float64. Only the rounding of that sum
     remains, so a tolerance of at least limit = 2^-100·√n·(κ2·D + γ)·R is reached, with D the largest exposure
     and R = max|θ| ≤ ‖∇f(0)‖/γ; Newton's linear systems, in float64, are good enough for it while D/γ < 1e12.
-    So a caller with public bounds of D and of |c| can choose a tolerance that is met whatever the votes.
+    So a caller with public bounds of D and of |c| can choose a tolerance that is met whatever the votes. Where it is
+    not met, the result is the point that came nearest, with `converged` false.
     """
-    nearest = solve_nearly(problem, tolerance)
-    if not nearest.converged:
-        norm = nearest.gradient_norm
-        raise SolverError(f"tolerance {tolerance:g} is below what two float64 per score can hold: reached {norm:.2g}")
-    return nearest
-
-
-def solve_nearly(problem: Problem, tolerance: float) -> Solution:
-    """The same, or the point that came nearest, with `converged` false."""
     if not problem.ridge > 0:
         raise SolverError("a gradient certified for every data set needs a ridge > 0")
     if not tolerance > 0:
@@ -184,14 +176,14 @@ class _Newton:
         r is doubled because aσ(−x) is evaluated as a·e^−x·σ(x), two factors that each err.
         """
         problem, n = self.problem, self.problem.pairs.n_items
-        sizes = problem.link.kappa1 * self.hessian.exposure + np.abs(problem.ridge * self.theta) + self.sizes
+        sizes = problem.link.kappa1 * problem.pairs.exposure + np.abs(problem.ridge * self.theta) + self.sizes
         relative = 2 * problem.link.grad_error(float(np.ptp(self.theta))) + 1.01 * U * (self.hessian.terms + 12)
         quick = with_rounding(euclidean(self.gradient), euclidean(relative * sizes), n)
         return quick if quick <= enough else certified_gradient_norm(problem, self.theta, problem.shift)
 
     def run(self, goal: Callable[[], float], scale: Floats | float = 1.0) -> None:
         """Step until ‖scale·gradient‖ ≤ goal, or until rounding hides all progress."""
-        noise = U * euclidean(scale * self.problem.link.kappa1 * self.hessian.exposure)
+        noise = U * euclidean(scale * self.problem.link.kappa1 * self.problem.pairs.exposure)
         first = norm = best = euclidean(scale * self.gradient)
         stalled = 0
         for _ in range(MAX_NEWTON):

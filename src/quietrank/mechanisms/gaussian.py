@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import special
 
+from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
@@ -22,9 +23,6 @@ from quietrank.promise.promise import Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
-
-if TYPE_CHECKING:
-    from quietrank.arrays import Floats
 
 TYPICAL_RATE_VARIANCE = 0.018
 """The variance of win rates among items of typical spread (scores with a standard deviation of 0.6)."""
@@ -137,7 +135,6 @@ class GaussianLaw(Law):
         return np.asarray(-((noise / sigmas) ** 2).sum(axis=-1) / 2 - np.log(sigmas * sqrt(2 * pi)).sum())
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
-        """`draws` rows of noise."""
         sigmas = self._sigmas()
         return rng.normal(0, 1.0, (draws, len(sigmas))) * sigmas
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError
 from quietrank.maths import laws
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism, Noise
@@ -22,9 +23,6 @@ from quietrank.promise.promise import FINE, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
-
-if TYPE_CHECKING:
-    from quietrank.arrays import Floats
 
 MOST_SUM_ZERO = 24
 """Up to this many entries, the noise is drawn conditioned to sum to zero, as net wins do.
@@ -140,7 +138,6 @@ class LaplaceLaw(Law):
         return self.statistic.spread(variance, covariance, 3.0, self.share)
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
-        """`draws` rows of noise."""
         size = self.statistic.per_item * self.items
         if self.sum_zero:
             noise = self.statistic.unsigned(self._given_a_sum_of_zero(rng, (draws, size)))

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, lgamma, log, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
 from quietrank.maths import zonotopes
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
@@ -26,9 +27,6 @@ from quietrank.promise.promise import FINE, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS_AND_LOSSES
-
-if TYPE_CHECKING:
-    from quietrank.arrays import Floats
 
 MOST_ZONOTOPE_PAIRS = 20_000
 """A draw takes about 25 ms and 0.6 GB at this many pairs (all of 200 items), and both grow with their square."""
@@ -59,11 +57,8 @@ class ZonotopeMechanism(Mechanism):
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         self.require(promise, statistic)
         promise, _ = self.keeps(promise, statistic)
-        reach, graph, extra = (
-            gauge_reach(promise, statistic),
-            zonotope_graph(promise.items, statistic),
-            _extra(promise, statistic),
-        )
+        reach, extra = gauge_reach(promise, statistic), _extra(promise, statistic)
+        graph = zonotope_graph(promise.items, statistic)
         unit = reach / Fraction(as_written(promise.privacy.epsilon))  # of K, in votes
         body = Zonotope(graph, unit / FINE, extra)
         figures: dict[str, Figure] = {
@@ -156,7 +151,6 @@ class ZonotopeLaw(Law):
         return np.asarray(-gauges / self.unit - lgamma(d + 1) - d * log(self.unit) - log_volume)
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
-        """`draws` rows of noise."""
         graph = self.graph
         heights = rng.random(len(graph.edges))  # in general position almost surely, and faster than powers of two
         below = _below(rng)

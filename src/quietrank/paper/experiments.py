@@ -139,10 +139,6 @@ def _cells_phase() -> list[Cell]:
     return edge + person
 
 
-def _cells_attack() -> list[Cell]:
-    return [Cell("attack", attack.ITEMS, attack.EPSILONS, p=1.0, cost=0.1)]
-
-
 _CELLS: dict[str, Callable[[], list[Cell]]] = {
     "1": lambda: [_edge("1", n, 1.0, SOME_EPSILONS) for n in range(100, 701, 75)],
     "2": lambda: [_edge("2", 300, round(0.1 + 0.075 * i, 3), SOME_EPSILONS) for i in range(13)],
@@ -153,7 +149,7 @@ _CELLS: dict[str, Callable[[], list[Cell]]] = {
     "7": lambda: [_person("7", 16, m, (0.25, 1.0, 2.0, 4.0, 8.0, 10.0)) for m in (250, 500, 1000, 2000)],
     "8": _cells_8,
     "phase": _cells_phase,
-    "attack": _cells_attack,
+    "attack": lambda: [Cell("attack", attack.ITEMS, attack.EPSILONS, p=1.0, cost=0.1)],
 }
 
 

@@ -141,16 +141,8 @@ def _legend(picture: Figure, rows: list[Row], extra: Sequence[Any] = ()) -> None
     picture.legend(handles=[*handles, *extra], loc="outside upper center", ncols=2 if len(handles) > 3 else 3)
 
 
-def _by_n(rows: list[Row]) -> Figure:
-    return _grid(rows, ERRORS, lambda r: r.epsilon, "ε", lambda r: r.n, "number of items n")
-
-
-def _by_p(rows: list[Row]) -> Figure:
-    return _grid(rows, ERRORS, lambda r: r.epsilon, "ε", lambda r: r.p, "share of pairs compared, p")
-
-
-def _by_m(rows: list[Row]) -> Figure:
-    return _grid(rows, ERRORS, lambda r: r.epsilon, "ε", lambda r: r.m, "number of people m")
+def _by_size(x: Value, x_name: str) -> Callable[[list[Row]], Figure]:
+    return lambda rows: _grid(rows, ERRORS, lambda r: r.epsilon, "ε", x, x_name)
 
 
 def _no_privacy_note() -> Any:
@@ -264,12 +256,12 @@ def _figure_attack(rows: list[Row]) -> Figure:
 
 
 _DRAW: dict[str, Callable[[list[Row]], Figure]] = {
-    "1": _by_n,
-    "2": _by_p,
+    "1": _by_size(lambda r: r.n, "number of items n"),
+    "2": _by_size(lambda r: r.p, "share of pairs compared, p"),
     "3": _by_epsilon(lambda r: r.p, "p"),
     "4": _figure_4,
-    "5": _by_n,
-    "6": _by_m,
+    "5": _by_size(lambda r: r.n, "number of items n"),
+    "6": _by_size(lambda r: r.m, "number of people m"),
     "7": _by_epsilon(lambda r: r.m, "m"),
     "8": _figure_8,
     "phase": _figure_phase,

@@ -18,11 +18,6 @@ from quietrank.promise.graph import complete
 from quietrank.statistics.net_wins import NET_WINS
 
 
-def scaled(unit: Floats, scale: float) -> Floats:
-    """Noise of that scale from unit noise; ε = ∞ means scale 0."""
-    return unit * scale
-
-
 def edge_ridge(n: int, p: float) -> float:
     """γ = 2√(np log n), published for the edge experiments and never re-tuned per ε."""
     return 2 * sqrt(n * p * log(n))
@@ -42,11 +37,11 @@ def score_estimate(duels: Duels, noisy_net_wins: Floats, noise_scale: float) -> 
     return fit_scores(noisy_net_wins, design, noise_sd=sqrt(2) * noise_scale).theta
 
 
-# --- the one-shot method of Qiao, Su and Zhang on spectral scores
-
-
 def transition_matrix(duels: Duels, p: float) -> Floats:
-    """From i to j with probability 1/d if j beat i, d = np; otherwise stay."""
+    """Of the one-shot method of Qiao, Su and Zhang, on spectral scores.
+
+    From i to j with probability 1/d if j beat i, d = np; otherwise stay.
+    """
     chain = duels.wins.T / (duels.n * p)
     np.fill_diagonal(chain, 1 - chain.sum(axis=1))
     return np.asarray(chain)

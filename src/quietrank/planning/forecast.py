@@ -61,7 +61,6 @@ class Forecast:
 
     question: Question
     advance: Advance = lambda amount: None
-    _simulated: Simulated | None = None
     _noise: dict[Law, Floats] = field(default_factory=dict)
     _predictions: dict[tuple[str, float], Prediction] = field(default_factory=dict)
 
@@ -114,17 +113,15 @@ class Forecast:
 
     # ---- the simulations -------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def simulated(self) -> Simulated:
-        if self._simulated is None:
-            question, privacy = self.question, self.question.promise.privacy
-            clips = [self._calibrated(mechanism, privacy.epsilon).clip for mechanism in self.mechanisms]
-            clip = next((clip for clip in clips if clip is not None), None)
-            self._simulated = simulate(
-                question.survey, privacy, clip, question.runs, question.seed,
-                keep_pairs=needs_pairs(question.method, privacy), advance=self.advance,
-            )  # fmt: skip
-        return self._simulated
+        question, privacy = self.question, self.question.promise.privacy
+        clips = [self._calibrated(mechanism, privacy.epsilon).clip for mechanism in self.mechanisms]
+        clip = next((clip for clip in clips if clip is not None), None)
+        return simulate(
+            question.survey, privacy, clip, question.runs, question.seed,
+            keep_pairs=needs_pairs(question.method, privacy), advance=self.advance,
+        )  # fmt: skip
 
     def _calibrated(self, mechanism: Mechanism, epsilon: float) -> Calibrated:
         return choose(self.question.at(epsilon), self.question.method, mechanism).noise

@@ -101,9 +101,6 @@ def _pull(theta: Floats) -> Floats:
     return CellField.at(theta).pull_and_slope(np.ones(theta.size))[0]
 
 
-# ---- averages over repetitions, and how far chance may have moved them ----------------------------------------------
-
-
 def smallest_steps(items: int, k: int) -> dict[str, float]:
     """By how much the measures of one repetition change when two items swap places."""
     return {"top-k error": 1 / k, "rank error": 2 / items, "winner": 1.0}

@@ -111,8 +111,18 @@ class Counts:
 
     wins: Floats
     losses: Floats
-    pairs: tuple[PairWeights, ...]
+    pairs: list[PairWeights]
     """one for each repetition, if asked for"""
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int]) -> Counts:
+        return cls(np.empty(shape), np.empty(shape), [])
+
+    def put(self, row: int, once: _Once) -> None:
+        """Fill in the counts of one repetition."""
+        self.wins[row], self.losses[row] = once.wins, once.losses
+        if once.pairs is not None:
+            self.pairs.append(once.pairs)
 
     @property
     def net_wins(self) -> Floats:
@@ -152,7 +162,7 @@ def simulate(
 ) -> Simulated:
     """Run the survey many times; a repetition has the same strengths whatever the other arguments are."""
     theta = np.empty((repetitions, survey.items))
-    plain, clipped = _Rows.empty(theta.shape), None if clip is None else _Rows.empty(theta.shape)
+    plain, clipped = Counts.empty(theta.shape), None if clip is None else Counts.empty(theta.shape)
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
         theta[repetition] = survey.strengths(rng)
@@ -161,7 +171,7 @@ def simulate(
         if clipped is not None and with_clip is not None:
             clipped.put(repetition, with_clip)
         advance(1 / repetitions)
-    return Simulated(theta, plain.counts, None if clipped is None else clipped.counts)
+    return Simulated(theta, plain, clipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,28 +181,6 @@ class _Once:
     wins: Floats
     losses: Floats
     pairs: PairWeights | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The counts of all repetitions, as they come in."""
-
-    wins: Floats
-    losses: Floats
-    pairs: list[PairWeights]
-
-    @classmethod
-    def empty(cls, shape: tuple[int, int]) -> _Rows:
-        return cls(np.empty(shape), np.empty(shape), [])
-
-    def put(self, row: int, once: _Once) -> None:
-        self.wins[row], self.losses[row] = once.wins, once.losses
-        if once.pairs is not None:
-            self.pairs.append(once.pairs)
-
-    @property
-    def counts(self) -> Counts:
-        return Counts(self.wins, self.losses, tuple(self.pairs))
 
 
 def _once(

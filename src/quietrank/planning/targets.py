@@ -101,9 +101,6 @@ def require_repetitions(target: Target, question: Question) -> None:
         )
 
 
-# ---- ε ---------------------------------------------------------------------------------------------------------------
-
-
 def smallest_epsilon(forecast: Forecast, mechanism: Mechanism, target: Target, tick: Advance) -> Prediction | None:
     """The prediction at the smallest ε that meets the target; None if none up to 20 does."""
 
@@ -130,9 +127,6 @@ def require_reachable(forecast: Forecast, target: Target, tick: Advance) -> None
     )
 
 
-# ---- people ----------------------------------------------------------------------------------------------------------
-
-
 def smallest_people(question: Question, mechanism: Mechanism | None, target: Target, tick: Advance) -> int | None:
     """The smallest number of people that meets the target; without a mechanism, for exact counts."""
 
@@ -143,8 +137,10 @@ def smallest_people(question: Question, mechanism: Mechanism | None, target: Tar
             return target.met(forecast.without_privacy)
         return target.met(forecast.predict(mechanism, question.privacy.epsilon))
 
-    numbers = [people for people in people_numbers(question.survey) if _fits(question, people)]
-    return smallest(met, numbers, 500)
+    def fits(people: int) -> bool:
+        return bytes_needed(_with_people(question, people)) <= MOST_BYTES
+
+    return smallest(met, list(filter(fits, people_numbers(question.survey))), 500)
 
 
 def people_numbers(survey: Survey) -> list[int]:
@@ -156,15 +152,8 @@ def people_numbers(survey: Survey) -> list[int]:
     return [number for number in (*range(2, 100), *round_ones) if number <= most]
 
 
-def _fits(question: Question, people: int) -> bool:
-    return bytes_needed(_with_people(question, people)) <= MOST_BYTES
-
-
 def _with_people(question: Question, people: int) -> Question:
     return replace(question, survey=replace(question.survey, people=people))
-
-
-# ---- the search ------------------------------------------------------------------------------------------------------
 
 
 def smallest(met: Callable[[Number], bool], numbers: Sequence[Number], start: Number) -> Number | None:

@@ -10,16 +10,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
 from quietrank.promise.privacy import Neighbours
-from quietrank.promise.promise import Clip, Limits, Promise, Squares
-
-if TYPE_CHECKING:
-    from quietrank.arrays import Floats
+from quietrank.promise.promise import Limits, Promise, Squares
 
 BY_DESIGN = (("exposure", Fraction(1, 4)),)
 """Under a public design a clipping factor must not depend on the answers: ½‖d‖₂ bounds the norm of net wins whatever
@@ -131,10 +129,6 @@ class Statistic(ABC):
         """The squares that a clip bounds under this promise."""
         by_design = promise.privacy.neighbours is Neighbours.OUTCOME
         return BY_DESIGN if by_design else self.squares
-
-    def clip(self, promise: Promise, norm: float) -> Clip:
-        """A clip to this norm."""
-        return Clip(Fraction(norm), self.norm(promise))
 
     def one_vote(self, promise: Promise) -> Fraction:
         """The square of the norm of what one vote adds."""

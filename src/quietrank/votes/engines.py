@@ -97,20 +97,12 @@ def read_once(rows: ir.Table) -> Iterator[ir.Table]:
     """The rows in a temporary table inside the engine, which is dropped afterwards: wherever the rows come from, they
     are read exactly once."""
     backend, name = rows.get_backend(), f"quietrank_{uuid.uuid4().hex}"
-    make, drop = (_checkpoint, _drop_view) if backend.name == "pyspark" else (_make_table, _drop_table)
+    spark = backend.name == "pyspark"
     try:
-        yield make(backend, name, rows)
+        yield _checkpoint(backend, name, rows) if spark else backend.create_table(name, rows, temp=True)
     finally:
         with suppress(*errors_of(backend.name)):  # an interrupted connection; the table disappears with it
-            drop(backend, name)
-
-
-def _make_table(backend: Any, name: str, rows: ir.Table) -> ir.Table:
-    return backend.create_table(name, rows, temp=True)
-
-
-def _drop_table(backend: Any, name: str) -> None:
-    backend.drop_table(name, force=True)
+            backend._session.catalog.dropTempView(name) if spark else backend.drop_table(name, force=True)
 
 
 def _checkpoint(backend: Any, name: str, rows: ir.Table) -> ir.Table:
@@ -119,7 +111,3 @@ def _checkpoint(backend: Any, name: str, rows: ir.Table) -> ir.Table:
     backend.create_view(name, rows)  # always temporary there
     backend._session.table(name).localCheckpoint(eager=True).createOrReplaceTempView(name)
     return backend.table(name)
-
-
-def _drop_view(backend: Any, name: str) -> None:
-    backend._session.catalog.dropTempView(name)

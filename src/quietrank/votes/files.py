@@ -135,7 +135,7 @@ def open_arrow(data: Any, name: str) -> Source:
         writer.write_table(data.cast(pa.schema(texts)))
     connection = _connect()
     connection.con.register("votes", pa.ipc.open_stream(stream.getvalue()).read_all())
-    return _source(connection, "votes", _numbered("votes"), name)
+    return _source(connection, "votes", name)
 
 
 def _kind(path: Path) -> str:
@@ -164,27 +164,23 @@ def _connect() -> Any:
     return connection
 
 
-def _source(connection: Any, scan: str, numbered: str, name: str, file: TextFile | None = None) -> Source:
+def _source(connection: Any, scan: str, name: str, file: TextFile | None = None) -> Source:
     import duckdb
 
     try:
         connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan}")
-        connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS {numbered}")
+        connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS SELECT *, row_number() OVER () AS {ROW} FROM {scan}")
         votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
         return Source(votes, rows, name, file=file)
     except duckdb.Error as error:
         raise _cannot_read(name, error) from None
 
 
-def _numbered(scan: str) -> str:
-    return f"SELECT *, row_number() OVER () AS {ROW} FROM {scan}"
-
-
 def _open_parquet(path: Path) -> Source:
     scan = f"read_parquet({_literal(path)}, {PLAIN})"
     connection = _connect()
     try:
-        return _source(connection, scan, _numbered(scan), str(path))
+        return _source(connection, scan, str(path))
     except VotesError:
         raise VotesError(f"{path} is not a Parquet file that can be read; write it again, or use CSV") from None
 
@@ -199,7 +195,7 @@ def _open_csv(path: Path, delimiter: str | None) -> Source:
     columns = _first_record(path, head, delimiter)
     _check_header(path, columns, delimiter)
     file = TextFile(path, delimiter, columns)
-    return _source(_connect(), file.scan(), _numbered(file.scan()), str(path), file)
+    return _source(_connect(), file.scan(), str(path), file)
 
 
 def _open_json_lines(path: Path) -> Source:
@@ -213,7 +209,7 @@ def _open_json_lines(path: Path) -> Source:
     _check_header(path, tuple(record), ",")
     scan = f"read_json({_literal(path)}, format='newline_delimited', columns={_all_text(record)}, {PLAIN})"
     connection = _connect()
-    source = _source(connection, scan, _numbered(scan), str(path))
+    source = _source(connection, scan, str(path))
     _require_same_keys(connection, path, record)
     return replace(source, inexact=_inexact_numbers(connection, path, record))
 

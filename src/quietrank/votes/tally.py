@@ -83,9 +83,6 @@ def _by_pair(items: Items, bounded: Bounded, counted: dict[str, Integers], rows:
     return PairTally(items, i, j, wins_i, wins_j, bounded.half_vote, rows, bounded)
 
 
-# ---- the counting queries -----------------------------------------------------------------------------------------
-
-
 def _count_snapshot(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Counted:
     with snapshot(votes, named=bounded.counts_people) as table:
         usable, rows = check.usable(votes, bounded, table)
@@ -123,9 +120,6 @@ def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
     if "y" not in rows.columns:
         return rows.weight.sum() * 2, rows.weight.sum() * 0
     return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
-
-
-# ---- votes that count by themselves -------------------------------------------------------------------------------
 
 
 def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
