@@ -7,17 +7,19 @@ noise. A crash can waste budget; it cannot overspend it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
 from quietrank.promise.accounting import Charge, Ledger, as_written
 from quietrank.promise.privacy import Design
 from quietrank.promise.promise import Bounded
 from quietrank.votes.tallies import PairTally, Tallies, Tally
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats, Integers
 
 
 def cross(tallies: Tallies, calibrated: Calibrated, *, ledger: Ledger | None = None) -> list[Noised]:

@@ -96,3 +96,9 @@ def scores(calibrated: Calibrated, one: Integers, other: Integers, runs: int, *,
             batch += losses.losses(calibrated, mine, theirs, outputs)
         parts.append(batch)
     return np.concatenate(parts)
+
+
+def attack(calibrated: Calibrated, one: Integers, other: Integers, runs: int, *, risk: float = 1e-3) -> Bound:
+    """A lower bound of the ε of this noise on these two statistics, in lattice steps."""
+    sides = [scores(calibrated, one, other, runs, of_one=of_one) for of_one in (True, False)]
+    return lower_bound(sides[0], sides[1], delta=calibrated.privacy.delta, risk=risk)

@@ -21,14 +21,17 @@ from decimal import (
     localcontext,
 )
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quietrank.arrays import Floats
 from quietrank.maths.links import LOGISTIC, Link, U
 from quietrank.maths.pairs import Pairs, blocks, scatter
 from quietrank.maths.problem import Problem
 from quietrank.maths.sums import euclidean, row_sums
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
 
 DIGITS = 50  # decimal digits of extended precision: far below the 2^-106 that two float64 can hold
 ZERO = Decimal(0)

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, getcontext, localcontext
 from functools import lru_cache
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from quietrank.arrays import Floats
 from quietrank.errors import SolverError, either, option
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
 
 U = 2.0**-53  # unit roundoff of float64
 TINY = 1e-300  # covers results that underflow

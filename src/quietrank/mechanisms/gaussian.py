@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
-from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
@@ -23,6 +22,9 @@ from quietrank.promise.promise import Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
 
 TYPICAL_RATE_VARIANCE = 0.018
 """The variance of win rates among items of typical spread (scores with a standard deviation of 0.6)."""

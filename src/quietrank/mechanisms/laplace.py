@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError
 from quietrank.maths import laws
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism, Noise
@@ -23,6 +22,9 @@ from quietrank.promise.promise import FINE, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
 
 MOST_SUM_ZERO = 24
 """Up to this many entries, the noise is drawn conditioned to sum to zero, as net wins do.

@@ -10,17 +10,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
 from quietrank.promise.accounting import Cost
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip, Promise
 from quietrank.statistics.statistic import Spread, Statistic
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats, Integers
 
 Figure = float | str
 """what a release says about its noise: a number or a word"""

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, lgamma, log, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
 from quietrank.maths import zonotopes
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
@@ -27,6 +26,9 @@ from quietrank.promise.promise import FINE, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS_AND_LOSSES
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
 
 MOST_ZONOTOPE_PAIRS = 20_000
 """A draw takes about 25 ms and 0.6 GB at this many pairs (all of 200 items), and both grow with their square."""

@@ -11,12 +11,15 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb, ctx, fmpq, fmpz
 
-from quietrank.arrays import Integers
 from quietrank.noise.lattice import LARGEST_DRAW
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Integers
 
 Formula = Callable[[list[arb]], list[arb]]
 """uniform reals in (0, 1) to values in lattice steps; interval arithmetic throughout"""

@@ -10,15 +10,18 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
 
-from quietrank.arrays import Integers
 from quietrank.noise.exact import exactly, exponential_sum, rounded, saturating_sum
 from quietrank.noise.lattice import LaplaceNoise
 from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
 from quietrank.promise.graph import Graph
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Integers
 
 
 @dataclass(frozen=True)

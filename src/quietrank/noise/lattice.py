@@ -12,12 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quietrank.arrays import Integers
 from quietrank.errors import PrivacyError
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Integers
 
 LARGEST_SCALE = 2.0**56
 """Beyond this the noise would come near the limits of 64-bit integers, and the result would be useless anyway."""

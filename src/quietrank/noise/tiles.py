@@ -14,13 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quietrank.arrays import Integers
 from quietrank.promise.graph import Graph
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Integers
 
 Below = Callable[[int], int]
 """k in, a uniform integer from 0 to k − 1 out"""

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quietrank.arrays import Integers
+if TYPE_CHECKING:
+    from quietrank.arrays import Integers
+
 
 EXACT_CUT = 22
 """up to this many vertices the largest cut is found by trying all"""

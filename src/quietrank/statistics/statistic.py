@@ -10,14 +10,16 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from quietrank.arrays import Floats
 from quietrank.errors import PrivacyError, option
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import Limits, Promise, Squares
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
 
 BY_DESIGN = (("exposure", Fraction(1, 4)),)
 """Under a public design a clipping factor must not depend on the answers: ½‖d‖₂ bounds the norm of net wins whatever

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from quietrank.arrays import Integers
 from quietrank.promise.items import Items
 from quietrank.promise.promise import Bounded
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Integers
 
 
 class Confidential:

@@ -205,5 +205,5 @@ def _round_up(value: float) -> float:
     if not (math.isfinite(value) and value > 1e-290):
         return max(value, 1e-290)
     unit = 10.0 ** (math.floor(math.log10(value)) - 3)
-    rounded = float(f"{math.ceil(value / unit) * unit:.4g}")
-    return rounded if rounded >= value else float(f"{rounded + unit:.4g}")
+    near = float(f"{math.ceil(value / unit) * unit:.4g}")
+    return near if near >= value else float(f"{near + unit:.4g}")

@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
 from quietrank.maths.certificate import Objective
 from quietrank.maths.links import LOGISTIC, Link, check_decimals, get_link, is_built_in
@@ -38,6 +37,9 @@ from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Promise
 from quietrank.statistics.scores import SCORES
 from quietrank.statistics.statistic import Spread, Statistic
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats, Integers
 
 SEAL_SHARE = Fraction(1, 100)
 """The part of ε that pays for the sealing noise."""
