@@ -96,3 +96,29 @@ def test_nothing_names_a_place_outside_the_project() -> None:
     for path in files:
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"/(work|opt|root)/|index-url|find-links", text), path
+
+
+def test_the_architecture_page_lists_every_room() -> None:
+    """Each package and each module at the root has its row: what comes in, what goes out."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "quietrank"
+    rooms = [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
+    rows = "\n".join(line for line in page.splitlines() if line.startswith("| `"))
+    missing = [room for room in [*rooms, *(path.name for path in package.glob("*.py"))] if f"`{room}`" not in rows]
+    assert not missing
+
+
+def test_the_page_about_mechanisms_runs() -> None:
+    """Its example, and every name of the protocol is there."""
+    from quietrank.mechanisms.mechanism import Law, Mechanism
+
+    page = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(example, "mechanisms.md", "exec"), {})
+    for protocol in (Mechanism, Law):
+        public = {name for name in vars(protocol) if not name.startswith("_")} - {
+            "refusal",
+            "total_is_free",
+            "most_draws",
+        }
+        assert not [name for name in public if f"`{name}" not in page], protocol
