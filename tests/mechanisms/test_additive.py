@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quietrank import crossing
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
@@ -18,11 +19,12 @@ from quietrank.promise.accounting import delta_of
 from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy
+from quietrank.promise.promise import Clip
 from quietrank.simulation import item_names
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
-from tests.steps import COUNTS, calibrate, default_clip, for_items, require_kept, sensitivity
+from tests.steps import COUNTS, calibrate, clip_of, default_clip, for_items, require_kept, sensitivity
 
 SIX = Items(tuple("abcdef"))
 PROMISES: list[dict[str, Any]] = [
@@ -136,3 +138,12 @@ def test_all_pairs_of_many_items_need_no_graph() -> None:
     few = for_items(Privacy(1.0, "person", one_per_pair=True), SIX)
     for statistic in (NET_WINS, WINS, WINS_AND_LOSSES, NET_WINS_AND_TOTAL):
         assert sensitivity(few, statistic, 6) == sensitivity(few, statistic, SIX.graph)
+
+
+@pytest.mark.parametrize("clip", [None, clip_of(Privacy(1, "person", max_per_person=3, delta=1e-6), WINS, 1.0)])
+def test_gaussian_noise_for_another_clip_is_refused(clip: Clip | None) -> None:
+    """People who were clipped in another norm, or not at all, could move the statistic further than the noise covers."""
+    noise = calibrate(SIX, Privacy(1, "person", max_per_person=3, delta=1e-6), NET_WINS, GAUSSIAN)
+    crossing.require_kept(noise)
+    with pytest.raises(AssertionError, match="another norm"):
+        crossing.require_kept(dataclasses.replace(noise, clip=clip))

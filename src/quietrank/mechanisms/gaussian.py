@@ -69,9 +69,13 @@ class Gaussian(Mechanism):
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
+        promise, clip = calibrated.promise, calibrated.clip
+        people = None if promise.privacy.unit is Unit.COMPARISON else calibrated.statistic.norm(promise)
+        if (None if clip is None else clip.squares) != people:
+            raise AssertionError("people are clipped in another norm than that of the statistic, or not at all")
         if not isinstance(calibrated.noise, GaussianNoise):
             raise AssertionError(f"{type(calibrated.noise).__name__} is not Gaussian noise")
-        squared = l2_reach(calibrated.promise, calibrated.statistic, calibrated.clip) / calibrated.step**2
+        squared = l2_reach(promise, calibrated.statistic, clip) / calibrated.step**2
         rho, epsilon = gaussian_rho(calibrated.noise.scale, squared), as_written(calibrated.privacy.epsilon)
         return Cost(epsilon, delta_of(rho, epsilon), rho)
 
