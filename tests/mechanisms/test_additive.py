@@ -142,7 +142,7 @@ def test_all_pairs_of_many_items_need_no_graph() -> None:
 
 @pytest.mark.parametrize("clip", [None, clip_of(Privacy(1, "person", max_per_person=3, delta=1e-6), WINS, 1.0)])
 def test_gaussian_noise_for_another_clip_is_refused(clip: Clip | None) -> None:
-    """People who were clipped in another norm, or not at all, could move the statistic further than the noise covers."""
+    """People who were clipped in another norm, or not at all, could move further than the noise covers."""
     noise = calibrate(SIX, Privacy(1, "person", max_per_person=3, delta=1e-6), NET_WINS, GAUSSIAN)
     crossing.require_kept(noise)
     with pytest.raises(AssertionError, match="another norm"):
