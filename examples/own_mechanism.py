@@ -111,6 +111,6 @@ if __name__ == "__main__":
     with TemporaryDirectory() as folder:
         ledger = qr.Ledger.create(Path(folder) / "budget.db", 2, data="an example", unit="person")
         qr.noisy_tally(votes, privacy, mechanism=CUBE, ledger=ledger).to_json(Path(folder) / "tally.json")
-        print(qr.rerank(qr.NoisyTally.from_json(Path(folder) / "tally.json"), method="bradley-terry"))
+        print(qr.rerank(qr.NoisyTally.from_json(Path(folder) / "tally.json"), method="net-wins"))
     print(qr.plan(6, 300, one_per_pair=True, design="uniform", epsilon=1, mechanism=CUBE))
     print(qr.audit(mechanism=CUBE, quick=True))

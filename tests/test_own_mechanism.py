@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import runpy
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -158,3 +159,20 @@ def test_names_are_not_taken_twice(own: ModuleType) -> None:
 
     with pytest.raises(PrivacyError, match="laplace"):
         register(Impostor())
+
+
+def test_the_example_runs_as_a_script(own: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranked, saved, ranked again, planned, and audited; the audit here is that of one promise."""
+    whole, audits = qr.audit, list[Any]()
+
+    def one_promise(**words: Any) -> object:
+        audits.append(whole(**words, unit="comparison", neighbours="outcome", workers=1))
+        return audits[-1]
+
+    monkeypatch.setattr(qr, "audit", one_promise)
+    del MECHANISMS["cube"]  # the script registers its own
+    try:
+        runpy.run_path(str(FILE), run_name="__main__")
+    finally:
+        MECHANISMS["cube"] = own.CUBE
+    assert [audit.passed for audit in audits] == [True]
