@@ -84,9 +84,12 @@ class Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from quietrank.mechanisms.registry import MECHANISMS
 
-        for param in self.params:
+        params: list[Any] = self.params
+        for param in params:
             if param.metavar == MECHANISM:
                 param.metavar = choice((*([param.default] if param.default else []), *MECHANISMS))
+                about = "; ".join(f"{name}: {mechanism.about}" for name, mechanism in MECHANISMS.items())
+                param.help = f"{param.help} {about}."
         super().format_help(ctx, formatter)
 
 

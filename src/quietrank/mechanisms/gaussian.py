@@ -32,7 +32,7 @@ TYPICAL_RATE_VARIANCE = 0.018
 
 class Gaussian(Mechanism):
     name = "gaussian"
-    about = "on the tally, calibrated in the L2 norm; needs delta above 0"
+    about = "on the tally, calibrated in the L2 norm, for delta above 0"
     statistics = (WINS, NET_WINS, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
     automatic = True
 
