@@ -311,6 +311,22 @@ def test_what_does_not_fit_into_memory_spills_and_goes(tmp_path: Path, monkeypat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["votes.parquet"]
 
 
+def _interrupted(words: tuple[str, ...], folder: Path, temporary: Path) -> tuple[int, bytes]:
+    """The exit code and the complaints of a command that is interrupted once it has begun to count."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "quietrank", *words], cwd=folder, env=os.environ | {"TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    for _ in range(600):
+        if any(temporary.iterdir()):
+            break
+        time.sleep(0.05)
+    time.sleep(0.7)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    return process.returncode, stderr
+
+
 def test_an_interrupted_count_leaves_nothing_behind(tmp_path: Path) -> None:
     """Ctrl-C in the middle of a count: exit code 130, and no file in the folder of temporary files."""
     temporary = tmp_path / "tmp"
@@ -321,18 +337,11 @@ def test_an_interrupted_count_leaves_nothing_behind(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     words = ("rank", "votes.parquet", "--items", "x,y", "--unit", "person", "--epsilon", "1", "--one-per-pair")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "quietrank", *words], cwd=tmp_path, env=os.environ | {"TMPDIR": str(temporary)},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    for _ in range(600):
-        if any(temporary.iterdir()):
+    for _ in range(3):
+        code, stderr = _interrupted(words, tmp_path, temporary)
+        if b"Exception ignored in" not in stderr:  # Python itself drops an interrupt that comes within a callback
             break
-        time.sleep(0.05)
-    time.sleep(0.7)
-    os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
+    assert code == 130, stderr
     assert b"Traceback" not in stderr
     assert list(temporary.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tmp", "votes.parquet"]
