@@ -27,7 +27,7 @@ from quietrank.mechanisms.registry import register
 from quietrank.noise.exact import FormulaNoise, exactly, exponential_sum
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.privacy import Neighbours
-from quietrank.promise.promise import FINE, Promise
+from quietrank.promise.promise import FINE, Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.statistic import Spread, Statistic
 
@@ -80,13 +80,12 @@ class Cube(Mechanism):
     name, about = "cube", "on net wins, calibrated to the entry that changes most"
     statistics = (NET_WINS,)
 
-    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
-        kept, _ = self.keeps(promise, statistic)
-        unit = _reach(kept) / Fraction(as_written(kept.privacy.epsilon))
-        n, law = len(kept.items), CubeLaw(len(kept.items), float(unit))
+    def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
+        unit = _reach(promise) / Fraction(as_written(promise.privacy.epsilon))
+        n, law = len(promise.items), CubeLaw(len(promise.items), float(unit))
         noise = FormulaNoise(Draw(n, unit / FINE), 2 * n + 1)
-        figures = (("sensitivity", float(_reach(kept))), ("norm", "largest entry"), ("scale", float(unit)))
-        return Calibrated(self, kept, statistic, noise, FINE, law, Cost.pure(kept.privacy.epsilon), figures)
+        figures = (("sensitivity", float(_reach(promise))), ("norm", "largest entry"), ("scale", float(unit)))
+        return Calibrated(self, promise, statistic, noise, FINE, law, Cost.pure(promise.privacy.epsilon), figures)
 
     def loss(self, calibrated: Calibrated) -> Cost:
         draw = calibrated.noise.formula if isinstance(calibrated.noise, FormulaNoise) else None

@@ -34,9 +34,7 @@ def choose(promise: Promise, method: Method, mechanism: Mechanism | None = None,
     `votes`, the number of votes, may be given only where all neighbours have the same number.
     """
     if mechanism is not None:
-        statistic = released_by(mechanism, promise, method)
-        mechanism.require(promise, statistic)
-        return Choice(mechanism.calibrate(promise, statistic, votes))
+        return Choice(mechanism.calibrate(promise, released_by(mechanism, promise, method), votes))
     fitting = [each.calibrate(promise, released_by(each, promise, method)) for each in candidates(promise, method)]
     if not fitting:
         raise PrivacyError(

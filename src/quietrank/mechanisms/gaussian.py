@@ -51,9 +51,7 @@ class Gaussian(Mechanism):
         norm = promise.privacy.clip or default_clip(promise, statistic)
         return promise.changed(clip=norm), Clip(Fraction(norm), statistic.norm(promise))
 
-    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
-        self.require(promise, statistic)
-        promise, clip = self.keeps(promise, statistic)
+    def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         share = statistic.share(promise)
         step = promise.half_vote * share
         squared = l2_reach(promise, statistic, clip) / step**2

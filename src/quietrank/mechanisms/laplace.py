@@ -18,7 +18,7 @@ from quietrank.noise.knorm import KNormNoise, SumZero
 from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_scale
 from quietrank.noise.tiles import positive_weights
 from quietrank.promise.accounting import Cost, as_written
-from quietrank.promise.promise import FINE, Promise
+from quietrank.promise.promise import FINE, Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
@@ -45,8 +45,7 @@ class Laplace(Mechanism):
     def total_is_free(self, promise: Promise) -> bool:
         return promise.total_is_free
 
-    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
-        promise, _ = self.keeps(promise, statistic)
+    def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         reach, share = l1_reach(promise, statistic), statistic.share(promise)
         size = statistic.per_item * len(promise.items)
         sum_zero = statistic.sums_to_zero and size <= MOST_SUM_ZERO

@@ -207,9 +207,15 @@ class Mechanism(ABC):
         """The promise it keeps, and the clip, if any, by which contributions must be bounded."""
         return promise.pure, None
 
-    @abstractmethod
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         """The noise that keeps the promise; `votes` is their number, given only where all neighbours have the same."""
+        self.require(promise, statistic)
+        kept, clip = self.keeps(promise, statistic)
+        return self.noise_for(kept, statistic, clip, votes)
+
+    @abstractmethod
+    def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
+        """The noise, where the mechanism applies: for the promise that it keeps and the clip, as `keeps` gave them."""
 
     @abstractmethod
     def loss(self, calibrated: Calibrated) -> Cost:

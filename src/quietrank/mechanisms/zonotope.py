@@ -22,7 +22,7 @@ from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.graph import Graph, double_cover
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
-from quietrank.promise.promise import FINE, Promise
+from quietrank.promise.promise import FINE, Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS_AND_LOSSES
@@ -56,9 +56,7 @@ class ZonotopeMechanism(Mechanism):
             )
         gauge_reach(promise.pure, statistic)
 
-    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
-        self.require(promise, statistic)
-        promise, _ = self.keeps(promise, statistic)
+    def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         reach, extra = gauge_reach(promise, statistic), _extra(promise, statistic)
         graph = zonotope_graph(promise.items, statistic)
         unit = reach / Fraction(as_written(promise.privacy.epsilon))  # of K, in votes

@@ -116,7 +116,6 @@ def _noise(values: Mapping[str, Any], privacy: Privacy, promise: Promise) -> Cal
     mechanism = MECHANISMS[name]
     if statistic is SCORES:
         raise ValueError("it holds no counts")
-    mechanism.require(promise, statistic)
     noise = mechanism.calibrate(promise, statistic)
     described = (
         privacy, _fraction(values["step"]), _fraction(values["share"]), values["law"],

@@ -34,7 +34,7 @@ from quietrank.noise.lattice import LARGEST_SCALE, LaplaceNoise, ObjectiveNoise,
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import Privacy
-from quietrank.promise.promise import Promise
+from quietrank.promise.promise import Clip, Promise
 from quietrank.statistics.scores import SCORES
 from quietrank.statistics.statistic import Spread, Statistic
 
@@ -104,9 +104,7 @@ class PerturbedMLE(Mechanism):
     def require(self, promise: Promise, statistic: Statistic) -> None:
         require_protectable(promise.pure.privacy)
 
-    def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
-        self.require(promise, statistic)
-        promise, _ = self.keeps(promise, statistic)
+    def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         n, per_item = len(promise.items), None if votes is None else 2 * votes / len(promise.items)
         gamma = self._gamma(promise, per_item)
         plan = make_plan(n, promise.privacy, gamma, self.calibration, self.link, _seals(promise))
