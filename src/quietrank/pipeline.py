@@ -331,7 +331,7 @@ def release_of(tally: NoisyTally | GroupedTally, request: Request) -> Release | 
 
 
 def _released(noisy: NoisyTally, method: Method, gamma: Gamma) -> Release:
-    return published(noisy.items, noisy.privacy, noisy.record, estimate(noisy, method, gamma), noisy.ledger_entry)
+    return published(noisy, estimate(noisy, method, gamma))
 
 
 def _noisy(

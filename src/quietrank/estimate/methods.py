@@ -62,14 +62,14 @@ def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
     """Bradley–Terry scores from the noisy net wins and what is known of the design."""
     net_wins, noise = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY), noisy.law.spread
     try:
-        return fit_scores(net_wins, _design(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
+        return fit_scores(net_wins, design_of(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
     except ArithmeticError:
         raise SolverError(
             f"{option('gamma', gamma)} is too small for noise like this; use a larger one, or {option('gamma', 'auto')}"
         ) from None
 
 
-def _design(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
+def design_of(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
     """Actual pairs where they are public, the noisy total under a uniform design, else the noisy exposures."""
     if noisy.public_pairs is not None:
         return PublicDesign(noisy.public_pairs.i, noisy.public_pairs.j, noisy.public_pairs.counts)

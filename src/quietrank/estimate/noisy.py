@@ -15,6 +15,7 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.mechanisms.mechanism import Calibrated, Law, Noised, PublicPairs, read_only
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
+from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.publish.tabular import NoiseRecord
@@ -60,6 +61,10 @@ class NoisyTally:
     """the id of the ledger's entry that paid for it"""
     alternatives: tuple[tuple[str, float], ...] = ()
     """where the mechanism was chosen: the noise on counts that each candidate would have had (standard deviation)"""
+    people: int | None = None
+    """the number of people, where it is the same for all neighbours"""
+    scatter: Scatter | None = None
+    """how much the votes of people vary, if that was bought"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
@@ -139,17 +144,21 @@ class NoisyTally:
         return self.statistic.ranked_by(self.law.spread)
 
     @property
-    def total(self) -> float | None:
+    def counted_total(self) -> float | None:
         """T, the total weight of all votes: public, noisy, or unknown."""
         if self.public_total is not None:
             return self.public_total
         released, exposure = self._votes(self._reading.total), self.released_exposure
         if released is not None:
-            weight = float(released)
-        elif exposure is not None:
-            weight = float(exposure.sum()) / 2
-        else:
-            return None
+            return float(released)
+        return None if exposure is None else float(exposure.sum()) / 2
+
+    @property
+    def total(self) -> float | None:
+        """The same, raised where it is too small to be true."""
+        weight = self.counted_total
+        if weight is None or self.public_total is not None:
+            return weight
         if self.privacy.design is not Design.UNIFORM or self.net_wins is None:
             return weight
         # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
@@ -182,9 +191,14 @@ class NoisyTally:
 
 def shrunk(noisy: Floats, noise_sd: float) -> Floats:
     """Noisy exposures moved towards their mean, the more so the more of their variance is noise (empirical Bayes)."""
-    mean, variance = noisy.mean(), noisy.var()
-    signal = max(0.0, variance - noise_sd**2)
-    return np.asarray(mean + (noisy - mean) * (signal / variance if variance > 0 else 1.0))
+    mean = noisy.mean()
+    return np.asarray(mean + (noisy - mean) * kept_share(noisy, noise_sd))
+
+
+def kept_share(noisy: Floats, noise_sd: float) -> float:
+    """The part of the variance of noisy values that is not noise."""
+    variance = float(noisy.var())
+    return max(0.0, variance - noise_sd**2) / variance if variance > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ A release holds nothing that was not paid for: no true counts, no timings, no co
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,11 +17,30 @@ import numpy as np
 from quietrank import __version__
 from quietrank.arrays import Floats
 from quietrank.errors import ReleaseError, either
+from quietrank.estimate.errors import NoError
 from quietrank.estimate.methods import Estimate
+from quietrank.estimate.noisy import NoisyTally
+from quietrank.estimate.uncertainty import Uncertainty, uncertainty
+from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.arguments import whole_number
-from quietrank.promise.items import Items, check_names
+from quietrank.promise.items import check_names
 from quietrank.promise.privacy import Privacy, plain_number
-from quietrank.publish.tabular import DAMAGE, NoiseRecord, Tabular, a_list, damage, figure, promise, read_json, text
+from quietrank.publish.tabular import (
+    DAMAGE,
+    NoiseRecord,
+    Tabular,
+    a_list,
+    damage,
+    figure,
+    privacy_from_dict,
+    promise,
+    read_json,
+    scatter_from_dict,
+    scatter_to_dict,
+    text,
+)
+from quietrank.publish.view import USUAL, USUAL_TOP, Scale, View
+from quietrank.statistics.method import Method
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -42,6 +61,25 @@ class Row:
     rank_high: int | None = None
     score_low: float | None = None
     score_high: float | None = None
+    tier: int | None = None
+    """items of one tier cannot be told apart from the first of them"""
+    probability_first: float | None = None
+    probability_top: float | None = None
+    """of being among the first few; how many is in `Certainty.top`"""
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """What the intervals, rank sets, tiers and probabilities of a release mean."""
+
+    level: float
+    """of the intervals and rank sets, such as 0.9"""
+    simultaneous: bool
+    """whether they hold for all items together, or for each item by itself"""
+    top: int
+    """how many items are the top, for `probability_top`"""
+    factor: float | None
+    """φ: how much the votes vary, relative to independent votes; None where that cannot be said"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,6 +107,12 @@ class Release(Tabular):
     made_with: str = f"quietrank {__version__}"
     ledger_entry: str | None = None
     """the id of the ledger's entry that paid for it, where there is a ledger"""
+    scale: Scale = Scale.LOG_ODDS
+    """of Bradley–Terry scores"""
+    certainty: Certainty | None = None
+    """None where nothing can be said; the assumptions have the reason"""
+    scatter: Scatter | None = None
+    """how much the votes of people vary, where that was bought for the intervals"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -108,6 +152,9 @@ class Release(Tabular):
             "assumptions": list(self.assumptions),
             "made_with": self.made_with,
             "ledger_entry": self.ledger_entry,
+            "scale": self.scale.value,
+            "certainty": None if self.certainty is None else asdict(self.certainty),
+            "scatter": scatter_to_dict(self.scatter),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -132,16 +179,18 @@ class Release(Tabular):
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             raise ReleaseError(f"this is not a release in the format {FORMAT}; give one written by quietrank")
         try:
-            privacy = {name: v for name, v in values["privacy"].items() if name != "statement"}
             return cls(
                 ranking=_ranking(values["ranking"]),
-                privacy=Privacy(**privacy),
+                privacy=privacy_from_dict(values["privacy"]),
                 mechanism=NoiseRecord.from_dict(values["mechanism"]),
                 method=text(values["method"]),
                 gamma=figure(values["gamma"]),
                 assumptions=tuple(text(note) for note in a_list(values["assumptions"])),
                 made_with=text(values["made_with"]),
                 ledger_entry=None if values.get("ledger_entry") is None else text(values["ledger_entry"]),
+                scale=Scale(values.get("scale", Scale.LOG_ODDS)),
+                certainty=_certainty(values.get("certainty")),
+                scatter=scatter_from_dict(values.get("scatter")),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -172,24 +221,69 @@ def _row(values: Mapping[str, Any]) -> Row:
     return Row(**{"item": text(values["item"]), **figures})  # type: ignore[arg-type]  # ranks are checked as a whole
 
 
+def _certainty(values: Any) -> Certainty | None:
+    if values is None:
+        return None
+    level, top, factor = (figure(values[name]) for name in ("level", "top", "factor"))
+    if level is None or not 0 < level < 1 or whole_number(top) is None or not isinstance(values["simultaneous"], bool):
+        raise ValueError("its certainty cannot be read")
+    return Certainty(level, values["simultaneous"], int(top or 0), factor)
+
+
 def make_release(
-    items: Items, privacy: Privacy, mechanism: NoiseRecord, estimate: Estimate, ledger_entry: str | None = None
+    noisy: NoisyTally, estimate: Estimate, view: View = USUAL, tell: Callable[[float], None] = lambda done: None
 ) -> Release:
-    """Rank the items by their scores and attach the promise."""
-    rows = (
-        Row(
-            rank=place,
-            item=items.names[index],
-            score=float(estimate.scores[index]),
-            win_rate=_at(estimate.win_rate, index),
-            net_wins=_at(estimate.net_wins, index),
-        )
-        for place, index in enumerate(order(estimate.scores, items.names), 1)
-    )
+    """Rank the items by their scores, say how sure that is, and attach the promise."""
+    view.require_for(estimate.method)
+    places, anchor = order(estimate.scores, noisy.items.names), view.place_of_anchor(noisy.items)
+    top = min(USUAL_TOP, len(places) - 1)
+    try:
+        known = uncertainty(
+            noisy, estimate, places, level=view.level, simultaneous=view.simultaneous, anchor=anchor, top=top,
+            tell=tell,
+        )  # fmt: skip
+    except NoError as reason:
+        rows, certainty, notes = _rows(noisy, estimate, places, view, anchor), None, (str(reason),)
+    else:
+        rows = _with_intervals(_rows(noisy, estimate, places, view, anchor), places, known, view)
+        certainty = Certainty(view.level, view.simultaneous, top, known.factor)
+        notes = known.notes
     return Release(
-        tuple(rows), privacy, mechanism, estimate.method.value, estimate.assumptions, estimate.gamma,
-        ledger_entry=ledger_entry,
+        tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
+        estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
     )  # fmt: skip
+
+
+def _rows(noisy: NoisyTally, estimate: Estimate, places: list[int], view: View, anchor: int | None) -> list[Row]:
+    shown = estimate.scores if anchor is None else estimate.scores - estimate.scores[anchor]
+    scores = view.scaled(shown)
+    if estimate.method is Method.WIN_RATE and estimate.win_rate is not None:
+        scores = estimate.win_rate  # between 0 and 1, as everybody expects of a rate; the order is that of s/d
+    return [
+        Row(place, noisy.items.names[k], float(scores[k]), _at(estimate.win_rate, k), _at(estimate.net_wins, k))
+        for place, k in enumerate(places, 1)
+    ]
+
+
+def _with_intervals(rows: list[Row], places: list[int], known: Uncertainty, view: View) -> list[Row]:
+    """The rows with what is known about their certainty; an interval is widened to contain its score, if need be.
+
+    Scores are shrunk by their ridge, and intervals are not: where the noise is large, a score may lie beside them.
+    """
+    low, high = view.scaled(known.low), view.scaled(known.high)
+    return [
+        replace(
+            row,
+            rank_low=min(int(known.rank_low[k]), row.rank),
+            rank_high=max(int(known.rank_high[k]), row.rank),
+            score_low=min(float(low[k]), row.score),
+            score_high=max(float(high[k]), row.score),
+            tier=int(known.tier[k]),
+            probability_first=float(known.first[k]),
+            probability_top=float(known.top[k]),
+        )
+        for row, k in zip(rows, places, strict=True)
+    ]
 
 
 def order(scores: Floats, names: tuple[str, ...]) -> list[int]:

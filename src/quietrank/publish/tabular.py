@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from quietrank.mechanisms.mechanism import Figure
+    from quietrank.mechanisms.scatter import Scatter
     from quietrank.promise.privacy import Privacy
 
 
@@ -146,6 +147,28 @@ def promise(privacy: Privacy) -> dict[str, Any]:
     """The promise as plain values, with the sentence that states it."""
     values = asdict(privacy) | {"statement": privacy.statement}
     return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
+
+
+def privacy_from_dict(values: Mapping[str, Any]) -> Privacy:
+    """The promise back from plain values; the sentence follows from it."""
+    from quietrank.promise.privacy import Privacy
+
+    return Privacy(**{name: value for name, value in values.items() if name != "statement"})
+
+
+def scatter_to_dict(scatter: Scatter | None) -> dict[str, Any] | None:
+    return None if scatter is None else asdict(scatter) | {"around": scatter.around.value}
+
+
+def scatter_from_dict(values: Mapping[str, Any] | None) -> Scatter | None:
+    from quietrank.mechanisms.scatter import Around, Scatter
+
+    if values is None:
+        return None
+    figures = {name: figure(value) for name, value in values.items() if name != "around"}
+    if any(value is None for value in figures.values()):
+        raise ValueError("its scatter cannot be read")
+    return Scatter(Around(values["around"]), **figures)  # type: ignore[arg-type]  # checked above
 
 
 def json_text(values: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from quietrank.promise.items import Items, check_names
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
 from quietrank.publish.files import TALLY
-from quietrank.publish.tabular import DAMAGE, NoiseRecord, damage, json_text, promise, read_json, text, written
+from quietrank.publish.tabular import DAMAGE, NoiseRecord, damage, json_text, privacy_from_dict, promise, read_json, text, written
 from quietrank.statistics.method import STATISTICS
 from quietrank.statistics.scores import SCORES
 
@@ -100,7 +100,7 @@ def _grouped(values: Mapping[str, Any]) -> GroupedTally:
 
 
 def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None) -> NoisyTally:
-    privacy = Privacy(**{name: v for name, v in values["privacy"].items() if name != "statement"})
+    privacy = privacy_from_dict(values["privacy"])
     noise = _noise(values, privacy, Promise(privacy, _items(values["items"]), groups))
     skipped = values["rows_skipped"]
     _require(isinstance(skipped, bool), "wrong types")

@@ -108,7 +108,7 @@ class PerturbedMLE(Mechanism):
         n, per_item = len(promise.items), None if votes is None else 2 * votes / len(promise.items)
         gamma = self._gamma(promise, per_item)
         plan = make_plan(n, promise.privacy, gamma, self.calibration, self.link, _seals(promise))
-        law = ScoresLaw(plan, n, per_item)
+        law = ScoresLaw(plan, n, per_item, self.comparisons_per_item)
         figures: dict[str, Figure] = {
             "calibration": plan.calibration.value,
             "link": plan.link.name,
@@ -210,6 +210,8 @@ class ScoresLaw(Law):
     items: int
     per_item: float | None
     """comparisons per item, where the number of votes is public"""
+    declared: float | None = None
+    """comparisons per item, as they were expected"""
 
     @property
     def size(self) -> float:

@@ -1,0 +1,298 @@
+"""A `NoisyTally` and its `Estimate` in, the `Error` of the estimate out: draws from what is public about it.
+
+An estimate is off for two reasons. The noise was drawn from a public law. The people, or votes, are a sample: the
+covariance of their net wins has the shape that independent votes would give it, and the size that the scatter says,
+because the votes of one person hang together. docs/uncertainty.md derives it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from quietrank.arrays import Floats
+from quietrank.estimate.methods import Estimate, design_of
+from quietrank.estimate.noisy import NoisyTally, kept_share
+from quietrank.maths.links import LOGISTIC, Link
+from quietrank.maths.scores import PublicDesign, RankOneDesign, UniformDesign, rank_one_weights
+from quietrank.mechanisms.mechanism import Law
+from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
+from quietrank.mechanisms.scatter import Around, largest_square
+from quietrank.promise.privacy import Design, Unit
+from quietrank.promise.promise import Promise
+from quietrank.statistics.method import Method
+from quietrank.statistics.statistic import Reading
+
+MOST_DENSE = 1000
+"""For more items no n-by-n matrix is formed: the errors of two items are then taken as independent."""
+
+SEED = 2025
+"""All draws are of public laws; a fixed seed makes the same tally give the same intervals every time."""
+
+
+class NoError(Exception):
+    """There is nothing to say about the error, for this reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class Error:
+    """Estimates, and draws of what they are off by, a row each; in the order of the items."""
+
+    centre: Floats
+    draws: Floats
+    factor: float | None
+    """φ: how many times as much as independent votes the votes vary"""
+    notes: tuple[str, ...]
+    """what was assumed"""
+    divisor: Divisor | None = None
+
+    def relative_to(self, item: int) -> Error:
+        """The same for the differences to one item."""
+        return replace(self, centre=self.centre - self.centre[item], draws=self.draws - self.draws[:, item, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Divisor:
+    """A win rate is ½ + s/d: draws of the errors of s and of d, for intervals that hold however uncertain d is."""
+
+    net_wins: Floats
+    exposure: Floats
+    of_net_wins: Floats
+    of_exposure: Floats
+
+
+def error_of(noisy: NoisyTally, estimate: Estimate, draws: int) -> Error:
+    """What the estimate is off by; raises NoError with the reason where that cannot be said."""
+    sources = _Sources(noisy, estimate, draws)
+    if noisy.scores is not None:
+        return _released_scores(sources)
+    of_method = {Method.NET_WINS: _net_wins, Method.WIN_RATE: _win_rates, Method.BRADLEY_TERRY: _scores}
+    if estimate.method not in of_method:
+        raise NoError("Win counts carry no intervals; rank by net wins, win rates or scores for these.")
+    return of_method[estimate.method](sources)
+
+
+# ---- where errors come from -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Sources:
+    noisy: NoisyTally
+    estimate: Estimate
+    draws: int
+
+    @property
+    def n(self) -> int:
+        return len(self.noisy.items)
+
+    @cached_property
+    def noise(self) -> Reading:
+        """Draws of the noise on what was released."""
+        law = self.noisy.law
+        draws = min(self.draws, law.most_draws or self.draws)
+        unit = _noise_of_one(law.of_size(1.0), draws)
+        return self.noisy.statistic.read(np.resize(unit, (self.draws, unit.shape[1])) * law.size, 1.0)
+
+    def sampling(self, shape: Floats, around: Around) -> tuple[Floats, float, tuple[str, ...]]:
+        """Draws of the sampling error of net wins, the factor φ, and what was assumed; `shape` is the covariance that
+        independent votes would give them."""
+        trace, notes = self._trace(float(np.trace(shape)), around)
+        values, vectors = np.linalg.eigh(shape)
+        root = np.sqrt(np.maximum(values, 0.0))
+        normal = np.random.default_rng(SEED + 1).normal(size=(self.draws, self.n))
+        factor = trace / np.square(root).sum()
+        return (normal * root) @ vectors.T * np.sqrt(factor)[:, None], float(np.median(factor)), notes
+
+    def _trace(self, independent: float, around: Around) -> tuple[Floats, tuple[str, ...]]:
+        """Draws of the trace of the sampling covariance, and what was assumed; `independent`: if votes were that."""
+        noisy, people, scatter = self.noisy, self.noisy.people, self.noisy.scatter
+        if scatter is not None:
+            most = math.inf if people is None else people * scatter.most
+            values = _between(scatter.value, scatter.scale, most, self.draws)
+            if scatter.around is Around.ZERO:
+                return self._centred(values), ()
+            return values, (EQUAL_VOTES,) if around is Around.ZERO else ()
+        if noisy.privacy.unit is Unit.COMPARISON:
+            return np.full(self.draws, independent), (INDEPENDENT_VOTES,)
+        if noisy.privacy.one_per_pair and people is not None:
+            square = largest_square(Promise(noisy.privacy, noisy.items), None)
+            return self._centred(np.full(self.draws, people * float(square))), (AT_MOST,)
+        return np.full(self.draws, independent), (INDEPENDENT_ANSWERS,)
+
+    def _centred(self, values: Floats) -> Floats:
+        """Σ‖x − mean‖² from Σ‖x‖², where the number of people is known."""
+        noisy, s = self.noisy, self.noisy.net_wins
+        if noisy.people is None or s is None:
+            return values
+        square = max(0.0, float(s @ s) - len(s) * noisy.law.spread.net_wins ** 2)
+        return np.maximum(values - square / noisy.people, 0.0)
+
+    @cached_property
+    def met(self) -> Floats:
+        """M, how often each pair met; once each where nothing is known about it."""
+        n, noisy = self.n, self.noisy
+        if noisy.exposure is None and noisy.public_pairs is None:
+            return np.ones((n, n)) - np.eye(n)
+        design = design_of(noisy)
+        if isinstance(design, PublicDesign):
+            met = np.zeros((n, n))
+            np.add.at(met, (design.i, design.j), design.counts)
+            return met + met.T
+        a = rank_one_weights(design, n)
+        return np.outer(a, a) - np.diag(a * a)
+
+
+EQUAL_VOTES = "For the intervals it is assumed that people cast about equally many votes."
+AT_MOST = "For the intervals it is assumed that people agree with themselves as much as they can: nothing was spent on knowing."
+INDEPENDENT_VOTES = (
+    "For the intervals votes are taken to be independent: where people cast several, intervals are too narrow."
+)
+INDEPENDENT_ANSWERS = (
+    "For the intervals the votes of one person are taken to be independent, which they seldom are: nothing was spent "
+    "on knowing, so intervals may be too narrow."
+)
+
+
+@lru_cache(maxsize=16)
+def _noise_of_one(law: Law, draws: int) -> Floats:
+    return law.sample(np.random.default_rng(SEED), draws)
+
+
+def _between(value: float, scale: float, most: float, draws: int) -> Floats:
+    """Draws of what a scalar from 0 to `most` may be, of which Laplace noise of this scale has left `value`."""
+    value = min(max(value, -30 * scale), most + 30 * scale)
+    low, high = _below(-value / scale), 1.0 if math.isinf(most) else _below((most - value) / scale)
+    p = low + (high - low) * np.random.default_rng(SEED + 2).random(draws)
+    z = np.where(p < 0.5, np.log(2 * p), -np.log(2 * (1 - p)))
+    return np.clip(value + scale * z, 0.0, most)
+
+
+def _below(z: float) -> float:
+    return math.exp(z) / 2 if z < 0 else 1 - math.exp(-z) / 2
+
+
+# ---- the error of each kind of estimate -----------------------------------------------------------------------------
+
+
+def _net_wins(sources: _Sources) -> Error:
+    noisy, s = sources.noisy, sources.noisy.net_wins
+    assert s is not None
+    if noisy.privacy.clip is not None:
+        raise NoError("Net wins of clipped votes carry no intervals for all people; rank by win rates or scores.")
+    if noisy.scatter is None and noisy.total is None:
+        raise NoError("There are no intervals: the number of votes is not known.")
+    shape = _laplacian(sources.met / 4)
+    if noisy.total is not None:
+        shape = shape * (noisy.total / 2 / np.trace(shape))
+    sampling, factor, notes = sources.sampling(shape, Around.ZERO)
+    return Error(s, sampling + sources.noise.net_wins, factor if noisy.total is not None else None, notes)
+
+
+def _win_rates(sources: _Sources) -> Error:
+    """½ + s/d, linear in both errors: (error of s − u·error of d)/d with u = s/d."""
+    s = sources.noisy.net_wins
+    assert s is not None
+    d, of_d = _exposures(sources)
+    u = np.clip(s / d, -0.5, 0.5)
+    expected = np.clip(u[:, None] - u, -0.45, 0.45)
+    sampling, factor, notes = sources.sampling(*_given_design(sources, sources.met, expected))
+    of_s = sampling + sources.noise.net_wins
+    divisor = Divisor(s, d, of_s, np.broadcast_to(of_d, of_s.shape))
+    return Error(0.5 + s / d, (of_s - u * of_d) / d, factor, notes, divisor)
+
+
+def _given_design(sources: _Sources, met: Floats, expected: Floats) -> tuple[Floats, Around]:
+    """The covariance of the net wins of independent votes, given what the method takes as known about who met whom.
+
+    `expected` is p − ½ of each pair. One vote adds (y − ½)(e_i − e_j). Given the pairs its covariance is p(1 − p) times
+    (e_i − e_j)(e_i − e_j)ᵀ; else the pair varies as well, around T votes in all, or around the exposures.
+    """
+    design = sources.noisy.privacy.design
+    if design is Design.PUBLIC:
+        return _laplacian(met * (0.25 - expected**2)), Around.PAIRS
+    s, d = (met * expected).sum(axis=1), met.sum(axis=1)
+    if design is Design.UNIFORM:
+        return _laplacian(met / 4) - 2 * np.outer(s, s) / d.sum(), Around.VOTES
+    u = s / d
+    shape = met * (expected * (u[:, None] - u) + np.outer(u, u) - 0.25)
+    return shape + np.diag(d * (0.25 - u**2)), Around.EXPOSURES
+
+
+def _exposures(sources: _Sources) -> tuple[Floats, Floats]:
+    """d as far as it is known, and draws of its error."""
+    noisy, n, noise = sources.noisy, sources.n, sources.noise
+    exposure = noisy.exposure
+    assert exposure is not None
+    if noisy.public_exposure is not None:
+        return np.maximum(exposure, 1.0), np.zeros((1, n))
+    if noisy.privacy.design is Design.UNIFORM:
+        of_total = np.zeros((1, 1))
+        if noisy.public_total is None and noise.total is not None:
+            of_total = noise.total[:, None]
+        elif noisy.public_total is None and noise.exposure is not None:
+            of_total = noise.exposure.sum(axis=1, keepdims=True) / 2
+        total = max(noisy.counted_total or 0.0, float(of_total.std()), 1.0)
+        return np.full(n, 2 * total / n), np.repeat(2 * of_total / n, n, axis=1)
+    assert noise.exposure is not None and noisy.released_exposure is not None
+    kept = kept_share(noisy.released_exposure, noisy.law.spread.exposure)
+    return np.maximum(exposure, max(noisy.law.spread.exposure, 1.0)), math.sqrt(kept) * noise.exposure
+
+
+def _scores(sources: _Sources) -> Error:
+    """Linearised: θ̂ + γH⁺θ̂ − θ ≈ H⁺(error of s), H the curvature without the ridge, whose bias is undone."""
+    theta, gamma, met = sources.estimate.scores, sources.estimate.gamma or 0.0, sources.met
+    expected = LOGISTIC.cdf(theta[:, None] - theta) - 0.5
+    sampling, factor, notes = sources.sampling(*_given_design(sources, met, expected))
+    of_s = sampling + sources.noise.net_wins
+    if sources.noisy.privacy.design is not Design.PUBLIC:
+        of_s = of_s - _of_design(met * expected, met.sum(axis=1), _exposures(sources)[1])
+    solve = _inverse(met * (0.25 - expected**2))
+    return Error(theta + gamma * (solve @ theta), of_s @ solve, factor, notes)
+
+
+def _of_design(expected: Floats, d: Floats, of_d: Floats) -> Floats:
+    """What errors of the exposures add to Σ_j M_ij(p_ij − ½), where M_ij is about d_i d_j/Σd."""
+    s = expected.sum(axis=1)
+    return of_d * (s / d) + (of_d / d) @ expected.T - of_d.sum(axis=1, keepdims=True) * s / d.sum()
+
+
+def _released_scores(sources: _Sources) -> Error:
+    """Scores of the perturbed MLE: the noise w inside moved them by −(H + γ)⁻¹w, and the seal was added to them."""
+    law, theta, n = sources.noisy.law, sources.estimate.scores, sources.n
+    assert isinstance(law, ScoresLaw)
+    plan, (met, note) = law.plan, _stated_design(sources, law)
+    difference = theta[:, None] - theta
+    curvature = met * plan.link.curvature(difference)
+    sampling, factor, notes = sources.sampling(_laplacian(curvature), Around.PAIRS)
+    rng = np.random.default_rng(SEED)
+    inside = rng.laplace(0, plan.lambda_, (sources.draws, n))
+    seal = rng.laplace(0, plan.seal_scale * float(plan.step), (sources.draws, n))
+    solve = _inverse(curvature)
+    draws = (sampling - inside + plan.gamma * seal) @ solve + seal - seal.mean(axis=1, keepdims=True)
+    return Error(theta + plan.gamma * (solve @ theta), draws, factor, (*note, *notes))
+
+
+def _stated_design(sources: _Sources, law: ScoresLaw) -> tuple[Floats, tuple[str, ...]]:
+    """M where it is public, else the same for all pairs: from the number of votes, public or declared."""
+    n, per_item = sources.n, law.per_item or law.declared
+    if sources.noisy.public_pairs is not None:
+        return sources.met, ()
+    if per_item is None:
+        raise NoError("There are no intervals: the number of votes is not public, and none was declared.")
+    note = f"For the intervals it is assumed that every pair met equally often, {per_item / (n - 1):.3g} times."
+    return (np.ones((n, n)) - np.eye(n)) * (per_item / (n - 1)), (note,)
+
+
+# ---- linear algebra -------------------------------------------------------------------------------------------------
+
+
+def _laplacian(weights: Floats) -> Floats:
+    return np.asarray(np.diag(weights.sum(axis=1)) - weights)
+
+
+def _inverse(weights: Floats) -> Floats:
+    """The pseudo-inverse of the Laplacian of these weights of pairs."""
+    return np.asarray(np.linalg.pinv(_laplacian(weights), rcond=1e-9, hermitian=True))

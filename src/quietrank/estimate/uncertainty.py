@@ -1,0 +1,98 @@
+"""A `NoisyTally` and its `Estimate` in, an `Uncertainty` out: intervals, rank sets, tiers, the chance of being first.
+
+All of it is post-processing of what was paid for: `errors.py` draws what the estimate may be off by, maths/ranks.py
+says what follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from quietrank.arrays import Floats, Integers
+from quietrank.estimate.errors import MOST_DENSE, Divisor, Error, error_of
+from quietrank.estimate.methods import Estimate
+from quietrank.estimate.noisy import NoisyTally
+from quietrank.maths import ranks
+
+MANY_DRAWS, FEW_DRAWS, MANY_ITEMS = 4000, 1000, 200
+"""Draws of the error; fewer for more items than these. The level is met to half a per cent, and to one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """How sure a ranking is, in the order of the items."""
+
+    low: Floats
+    high: Floats
+    rank_low: Integers
+    rank_high: Integers
+    tier: Integers
+    first: Floats
+    """the probability of being first"""
+    top: Floats
+    """the probability of being among the first few"""
+    factor: float | None
+    notes: tuple[str, ...]
+
+
+def uncertainty(
+    noisy: NoisyTally,
+    estimate: Estimate,
+    order: list[int],
+    *,
+    level: float = 0.9,
+    simultaneous: bool = False,
+    anchor: int | None = None,
+    top: int = 3,
+    stepwise: bool = True,
+    tell: ranks.Tell = lambda done: None,
+) -> Uncertainty:
+    """Everything that is said about the certainty of this order; raises NoError with the reason where it cannot be.
+
+    `anchor` is the item that scores are given relative to; `stepwise=False` is for tests.
+    """
+    error = error_of(noisy, estimate, MANY_DRAWS if len(noisy.items) <= MANY_ITEMS else FEW_DRAWS)
+    low, high = _intervals(error if anchor is None else error.relative_to(anchor), level, simultaneous)
+    if len(noisy.items) <= MOST_DENSE:
+        family = ranks.all_told_apart if simultaneous else ranks.told_apart
+        apart = family(error.centre, error.draws, level, stepwise=stepwise, tell=tell)
+        rank_sets, tier = ranks.rank_sets(error.centre, apart), ranks.tiers(order, apart)
+    else:
+        wide = _intervals(error, level, simultaneous=True)
+        rank_sets, tier = ranks.rank_sets_of_intervals(*wide), ranks.tiers_of_intervals(order, *wide)
+    first, among = ranks.chances(error.centre, error.draws, top)
+    return Uncertainty(low, high, *rank_sets, tier, first, among, error.factor, error.notes)
+
+
+def _intervals(error: Error, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
+    spread = error.draws.std(axis=0)
+    sizes = np.abs(error.draws) / np.where(spread > 0, spread, 1)
+    if simultaneous:
+        sizes = sizes.max(axis=1, keepdims=True)
+    multiple = np.broadcast_to(ranks.critical_values(sizes, level), spread.shape)
+    if error.divisor is not None:
+        return _ratio_intervals(error.divisor, multiple)
+    return error.centre - multiple * spread, error.centre + multiple * spread
+
+
+def _ratio_intervals(ratio: Divisor, multiple: Floats) -> tuple[Floats, Floats]:
+    """Fieller's: all win rates ½ + u with (s − ud)² ≤ (multiple)²·Var(error of s − u·error of d), between 0 and 1."""
+    var_s, var_d = ratio.of_net_wins.var(axis=0), ratio.of_exposure.var(axis=0)
+    together = ((ratio.of_net_wins - ratio.of_net_wins.mean(axis=0)) * ratio.of_exposure).mean(axis=0)
+    square = multiple**2
+    a = ratio.exposure**2 - square * var_d
+    b = ratio.net_wins * ratio.exposure - square * together
+    c = ratio.net_wins**2 - square * var_s
+    root = np.sqrt(np.maximum(b**2 - a * c, 0))
+    # With a > 0 it is the interval between the roots; otherwise, d is lost in its noise and it is what lies outside.
+    q = b + np.where(b >= 0, root, -root)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        roots = np.nan_to_num(np.stack([q / a, c / q]), posinf=np.inf, neginf=-np.inf)
+    left, right = np.clip(roots.min(axis=0), -0.5, 0.5), np.clip(roots.max(axis=0), -0.5, 0.5)
+    everything = (a <= 0) & ((b**2 < a * c) | ((left > -0.5) & (right < 0.5)))
+    low = np.where(a > 0, left, np.where(left > -0.5, -0.5, right))
+    high = np.where(a > 0, right, np.where(left > -0.5, left, 0.5))
+    return np.where(everything, 0.0, 0.5 + low), np.where(everything, 1.0, 0.5 + high)

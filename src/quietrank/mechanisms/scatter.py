@@ -1,0 +1,133 @@
+"""The scatter: one scalar that says how much the votes of people vary, bought beside the tally for a small share of ε.
+
+Each unit adds min(‖r‖², C²), r what it adds to the net wins or how far that is from what the release expects, so the
+scalar moves by at most C² whatever r is. docs/proofs/scatter.md derives C² and the composition with the tally.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Literal
+
+from quietrank.errors import PrivacyError, option
+from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_scale
+from quietrank.promise.accounting import Cost, as_written
+from quietrank.promise.arguments import number
+from quietrank.promise.privacy import Unit
+from quietrank.promise.promise import Clip, Promise
+
+STEPS = 2**22
+"""C² in lattice steps: a thousand billion units of this many steps fit 64 bits."""
+
+LARGEST_SHARE = 0.5
+USUAL_SHARE, MOST_USUAL = 0.22, 0.05
+"""the share is 0.22·√(ε/n), at most 5 %: there the error of the scalar disappears in that of the counts"""
+
+Share = float | Literal["auto"]
+
+
+class Around(StrEnum):
+    """What a unit's contribution is compared with: what the release expects of it, given what the method takes as
+    known."""
+
+    ZERO = "zero"
+    VOTES = "votes"
+    """its number of votes: pairs were drawn at random"""
+    EXPOSURES = "exposures"
+    """how often it met each item: opponents were drawn at random"""
+    PAIRS = "pairs"
+    """which pairs it met"""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """The scalar as it was released, in votes²."""
+
+    around: Around
+    value: float
+    scale: float
+    """of its Laplace noise"""
+    most: float
+    """C², the most that one unit adds"""
+    epsilon: float
+    """what it cost"""
+
+
+@dataclass(frozen=True)
+class ScatterNoise:
+    """Calibrated noise for the scalar of each tally."""
+
+    promise: Promise
+    around: Around
+    epsilon: float
+    most: Fraction
+    """C², in votes²"""
+    noise: LaplaceNoise
+
+    @property
+    def step(self) -> float:
+        """One lattice step, in votes²."""
+        return float(self.most) / STEPS
+
+    @property
+    def loss(self) -> Cost:
+        """The privacy loss of this noise, recomputed from the sensitivity before every draw."""
+        return Cost.pure(laplace_privacy_loss(self.noise.scale, _reach(self.promise)))
+
+    def released(self, noisy: int) -> Scatter:
+        """The noisy value, in votes², and what is public about its noise."""
+        step = self.step
+        return Scatter(self.around, noisy * step, self.noise.scale * step, float(self.most), self.epsilon)
+
+
+def scatter_noise(promise: Promise, around: Around, epsilon: float, clip: Clip | None) -> ScatterNoise:
+    """The noise for this part of ε; the promise is that of the whole release."""
+    noise = LaplaceNoise(laplace_scale(_reach(promise), as_written(epsilon)))
+    return ScatterNoise(promise, around, epsilon, largest_square(promise, clip), noise)
+
+
+def _reach(promise: Promise) -> int:
+    """A unit's part lies between 0 and C², so it moves a tally's scalar by at most C², however it changes."""
+    return int(promise.reach(lambda change: STEPS))
+
+
+def largest_square(promise: Promise, clip: Clip | None) -> Fraction:
+    """C²: the largest square of the norm of what one unit adds to the net wins, in votes²."""
+    if promise.privacy.unit is Unit.COMPARISON:
+        return Fraction(1, 2)
+    if clip is not None:  # (w − l)²/4 ≤ (w² + l²)/4 where neither is negative
+        return clip.norm**2 / (4 if {name for name, _ in clip.squares} == {"wins", "losses"} else 1)
+    L, n = promise.limits.weight, len(promise.items)
+    if not promise.privacy.one_per_pair:
+        return Fraction(L * L, 2)
+    squares = [Fraction(L * (L + 1), 4), Fraction(n * (n * n - 1), 12)]
+    if promise.items.pairs is not None:
+        squares.append(Fraction(sum(len(near) ** 2 for near in promise.items.graph.neighbours), 4))
+    return min(squares)
+
+
+def share_of(share: Share, promise: Promise) -> float:
+    """The part of ε for the scalar, as given or as usual."""
+    if isinstance(share, str) and share == "auto":
+        usual = USUAL_SHARE * math.sqrt(promise.privacy.epsilon / len(promise.items))
+        return float(f"{min(MOST_USUAL, usual):.2g}")
+    value = number(share)
+    if value is None or not 0 <= value <= LARGEST_SHARE:
+        name = "sampling_share"
+        raise PrivacyError(
+            f"{option(name)} must be a number from 0, which buys nothing, to {LARGEST_SHARE}, or auto; got "
+            f"{option(name, repr(share))}"
+        )
+    return value
+
+
+def split(epsilon: float, share: float) -> tuple[float, float]:
+    """ε into the part for the counts and the part for the scalar; rounded so that they add up to ε at most."""
+    part = as_written(epsilon) * share
+    main = as_written(epsilon) - part
+    while Fraction(main) + Fraction(part) > Fraction(as_written(epsilon)):
+        main = math.nextafter(main, 0)
+    return main, part
