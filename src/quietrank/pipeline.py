@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, overload
 
 import numpy as np
 
-from quietrank.crossing import cross
+from quietrank.crossing import Measured, cross
 from quietrank.errors import PrivacyError, QuietrankError, either, option
-from quietrank.estimate.methods import estimate, resolve
+from quietrank.estimate.methods import estimate, expected_of, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.maths.links import Link, LinkWord
 from quietrank.maths.pairs import Pairs
 from quietrank.mechanisms.choose import Choice, choose, released_by
-from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.mechanism import Mechanism, Noised
 from quietrank.mechanisms.perturbed_mle.loss import CalibrationWord
 from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
 from quietrank.mechanisms.registry import MechanismWord, named
+from quietrank.mechanisms.scatter import Share, checked_share, price, rest_of, scatter_noise
 from quietrank.promise.accounting import Ledger
 from quietrank.promise.arguments import file_path, number, parse
 from quietrank.promise.privacy import Design, Privacy
@@ -32,12 +34,15 @@ from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
 from quietrank.publish.release import Release
 from quietrank.publish.release import make_release as published
+from quietrank.publish.view import USUAL, View
 from quietrank.statistics.method import Method, MethodWord, needs_pairs
 from quietrank.votes.read import Votes
-from quietrank.votes.tallies import PairTally, Tallies
-from quietrank.votes.tally import count_votes
+from quietrank.votes.tallies import PairTally
+from quietrank.votes.tally import Counting, count_votes, counting
 
 Gamma = float | Literal["auto"]
+Tell = Callable[[float], None]
+"""called with the part of the work that is done"""
 Payer = Ledger | str | os.PathLike[str] | None
 """an open ledger, the path of one, or none"""
 
@@ -53,6 +58,11 @@ def rank(
     calibration: CalibrationWord = "tight",
     link: LinkWord = "logistic",
     ledger: Payer = None,
+    level: float = USUAL_LEVEL,
+    simultaneous: bool = False,
+    scale: ScaleWord = "log-odds",
+    anchor: Anchor = None,
+    sampling_share: Share = "auto",
 ) -> Release:
     """Rank the items of `votes` and keep the promise of `privacy`.
 
@@ -68,6 +78,17 @@ def rank(
     ledger     the budget that pays: an open `Ledger`, or its path. It is debited after the votes are checked
                and before any noise is drawn. None: there is no ledger.
 
+    How sure the ranking is, which costs nothing but the sampling share (docs/uncertainty.md):
+
+    level           of intervals and rank sets, such as 0.9 or 0.95
+    simultaneous    False: they hold for each item by itself. True: for all items together.
+    scale           of Bradley–Terry scores: "log-odds", "elo" (400 points for odds of ten to one, around 1000), or
+                    "probability" (of winning against an average item)
+    anchor          for "elo": an item and its score, ("item", 1000); None: the average item has 1000
+    sampling_share  the part of ε that buys how much the votes of people vary, so that intervals know people: "auto"
+                    (at most 0.05), or a number; 0 buys nothing, and the release says what was assumed. For
+                    unit="comparison" nothing is bought: votes are taken to be independent.
+
     For mechanism="perturbed-mle" only:
 
     comparisons_per_item  how many comparisons of each item were expected before the votes came in
@@ -80,7 +101,10 @@ def rank(
     >>> sorted(row.item for row in release)
     ['item-1', 'item-2', 'item-3', 'item-4']
     """
-    request = Request.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
+    request = Request.of(
+        mechanism, method, gamma, comparisons_per_item, calibration, link,
+        view=View.of(level, simultaneous, scale, anchor), sampling_share=sampling_share,
+    )  # fmt: skip
     release = make_release(_ungrouped(votes), privacy, request, ledger)
     assert isinstance(release, Release)
     return release
@@ -97,6 +121,11 @@ def rank_by_group(
     calibration: CalibrationWord = "tight",
     link: LinkWord = "logistic",
     ledger: Payer = None,
+    level: float = USUAL_LEVEL,
+    simultaneous: bool = False,
+    scale: ScaleWord = "log-odds",
+    anchor: Anchor = None,
+    sampling_share: Share = "auto",
 ) -> GroupedRelease:
     """One ranking per group of voters, which keep the promise of `privacy` together; the ledger is debited once.
 
@@ -110,6 +139,7 @@ def rank_by_group(
     method     "auto", "net-wins", "wins", "win-rate", "bradley-terry"; the same for all groups
     gamma      a number above 0, or "auto"
     ledger     an open `Ledger`, its path, or None
+    level, simultaneous, scale, anchor, sampling_share  how sure each ranking is
     comparisons_per_item, calibration, link  for "perturbed-mle": the comparisons per item expected in one group;
                "tight" or "published"; "logistic", "hyperbolic-secant" or a link of your own
 
@@ -121,7 +151,10 @@ def rank_by_group(
     >>> [(country, len(release)) for country, release in releases]
     [('de', 2), ('fr', 2)]
     """
-    request = Request.of(mechanism, method, gamma, comparisons_per_item, calibration, link)
+    request = Request.of(
+        mechanism, method, gamma, comparisons_per_item, calibration, link,
+        view=View.of(level, simultaneous, scale, anchor), sampling_share=sampling_share,
+    )  # fmt: skip
     release = make_release(_by_group(votes), privacy, request, ledger)
     assert isinstance(release, GroupedRelease)
     return release
@@ -134,6 +167,7 @@ def noisy_tally(
     mechanism: MechanismWord = "auto",
     method: MethodWord = "auto",
     ledger: Payer = None,
+    sampling_share: Share = "auto",
 ) -> NoisyTally:
     """What `rank` computes its release from, to be saved: `rerank` makes any release from it at no further cost.
 
@@ -143,6 +177,7 @@ def noisy_tally(
                no counts to save, and is refused.
     method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
     ledger     the budget that pays: an open `Ledger`, its path, or None
+    sampling_share  the part of ε that makes intervals know people; see `rank`
 
     Under a public design the pairs that met are saved as well.
 
@@ -152,7 +187,9 @@ def noisy_tally(
     >>> [qr.rerank(tally, method=method).method for method in ("net-wins", "bradley-terry")]
     ['net-wins', 'bradley-terry']
     """
-    tally = make_tally(_ungrouped(votes), privacy, Request.of(mechanism, method).of_counts(), ledger)
+    tally = make_tally(
+        _ungrouped(votes), privacy, Request.of(mechanism, method, sampling_share=sampling_share).of_counts(), ledger
+    )
     assert isinstance(tally, NoisyTally)
     return tally
 
@@ -164,6 +201,7 @@ def noisy_tally_by_group(
     mechanism: MechanismWord = "auto",
     method: MethodWord = "auto",
     ledger: Payer = None,
+    sampling_share: Share = "auto",
 ) -> GroupedTally:
     """What `rank_by_group` computes its releases from, to be saved for `rerank`.
 
@@ -172,6 +210,7 @@ def noisy_tally_by_group(
     mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; "perturbed-mle" is refused
     method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
     ledger     the budget that pays: an open `Ledger`, its path, or None
+    sampling_share  the part of ε that makes intervals know people; see `rank`
 
     >>> import pyarrow as pa
     >>> import quietrank as qr
@@ -181,17 +220,44 @@ def noisy_tally_by_group(
     >>> qr.rerank(tally, method="net-wins").groups
     ('de', 'fr')
     """
-    tally = make_tally(_by_group(votes), privacy, Request.of(mechanism, method).of_counts(), ledger)
+    tally = make_tally(
+        _by_group(votes), privacy, Request.of(mechanism, method, sampling_share=sampling_share).of_counts(), ledger
+    )
     assert isinstance(tally, GroupedTally)
     return tally
 
 
 @overload
-def rerank(tally: NoisyTally, *, method: MethodWord = "auto", gamma: Gamma = "auto") -> Release: ...
-@overload
-def rerank(tally: GroupedTally, *, method: MethodWord = "auto", gamma: Gamma = "auto") -> GroupedRelease: ...
 def rerank(
-    tally: NoisyTally | GroupedTally, *, method: MethodWord = "auto", gamma: Gamma = "auto"
+    tally: NoisyTally,
+    *,
+    method: MethodWord = "auto",
+    gamma: Gamma = "auto",
+    level: float = USUAL_LEVEL,
+    simultaneous: bool = False,
+    scale: ScaleWord = "log-odds",
+    anchor: Anchor = None,
+) -> Release: ...
+@overload
+def rerank(
+    tally: GroupedTally,
+    *,
+    method: MethodWord = "auto",
+    gamma: Gamma = "auto",
+    level: float = USUAL_LEVEL,
+    simultaneous: bool = False,
+    scale: ScaleWord = "log-odds",
+    anchor: Anchor = None,
+) -> GroupedRelease: ...
+def rerank(
+    tally: NoisyTally | GroupedTally,
+    *,
+    method: MethodWord = "auto",
+    gamma: Gamma = "auto",
+    level: float = USUAL_LEVEL,
+    simultaneous: bool = False,
+    scale: ScaleWord = "log-odds",
+    anchor: Anchor = None,
 ) -> Release | GroupedRelease:
     """A release from a noisy tally that has been paid for; costs nothing, however often it is done.
 
@@ -199,14 +265,16 @@ def rerank(
     method  what items are ranked by: "auto", "net-wins", "wins", "win-rate", "bradley-terry"; see `rank`. The counts
             must suffice for it: they were released for one method, and some need more than others.
     gamma   the ridge of Bradley–Terry scores: a number above 0, or "auto"
+    level, simultaneous, scale, anchor  how sure the ranking is, and on what scale: as for `rank`
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
     >>> tally = qr.noisy_tally(votes, qr.Privacy(epsilon=1, unit="comparison"))
-    >>> qr.rerank(tally, method="bradley-terry", gamma=2).gamma
-    2.0
+    >>> qr.rerank(tally, method="bradley-terry", gamma=2, level=0.95).certainty.level
+    0.95
     """
-    return release_of(tally, Request.of("auto", method, gamma))
+    view = View.of(level, simultaneous, scale, anchor)
+    return release_of(tally, Request.of("auto", method, gamma, view=view))
 
 
 def fit(votes: Votes, *, ridge: float = 0.0, link: LinkWord = "logistic") -> NonPrivateFit:
@@ -243,6 +311,8 @@ class Request:
     """None: the best of those that keep the promise"""
     method: Method
     gamma: Gamma
+    view: View = USUAL
+    sampling_share: Share = "auto"
 
     @classmethod
     def of(
@@ -253,16 +323,20 @@ class Request:
         comparisons_per_item: float | None = None,
         calibration: object = "tight",
         link: str | Link = "logistic",
+        *,
+        view: View = USUAL,
+        sampling_share: object = "auto",
     ) -> Request:
         """From a caller's arguments, of whatever type."""
-        chosen, ranked_by = named(mechanism), parse(Method, "method", method)
+        chosen, ranked_by, share = named(mechanism), parse(Method, "method", method), checked_share(sampling_share)
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
         if isinstance(chosen, PerturbedMLE):
             _require_scores(ranked_by)
             ridge = None if gamma == "auto" else gamma
-            return cls(chosen.with_options(ridge, comparisons_per_item, calibration, link), Method.AUTO, "auto")
+            with_options = chosen.with_options(ridge, comparisons_per_item, calibration, link)
+            return cls(with_options, Method.AUTO, "auto", view, share)
         if not (comparisons_per_item is None and _is(calibration, "tight") and _is(link, "logistic")):
             raise PrivacyError(
                 f"{option('comparisons_per_item')}, {option('calibration')} and {option('link')} belong to "
@@ -273,7 +347,13 @@ class Request:
                 f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or use that (got "
                 f"{option('method', ranked_by)})"
             )
-        return cls(chosen, ranked_by, gamma)
+        if ranked_by is not Method.AUTO:
+            view.require_for(ranked_by)
+        return cls(chosen, ranked_by, gamma, view, share)
+
+    def price_of_scatter(self, promise: Promise) -> float:
+        """The part of ε that is spent on the intervals; nothing where there are none."""
+        return 0.0 if self.method is Method.WINS else price(self.sampling_share, promise)
 
     def of_counts(self) -> Request:
         """The same request for counts to be saved, which the perturbed MLE does not have."""
@@ -304,12 +384,18 @@ def _positive(name: str, argument: object, otherwise: str = "") -> float:
     return value
 
 
+def ignore(done: float) -> None:
+    """Nobody is told."""
+
+
 # ---- the chain ------------------------------------------------------------------------------------------------------
 
 
-def make_release(votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None) -> Release | GroupedRelease:
+def make_release(
+    votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None, tell: Tell = ignore
+) -> Release | GroupedRelease:
     """Count, pay, draw, estimate: a release, or one for each group of the votes."""
-    return release_of(_noisy(votes, privacy, request, ledger, save_pairs=False), request)
+    return release_of(_noisy(votes, privacy, request, ledger, save_pairs=False), request, tell)
 
 
 def make_tally(votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None) -> NoisyTally | GroupedTally:
@@ -317,21 +403,23 @@ def make_tally(votes: Votes, privacy: Privacy, request: Request, ledger: Payer =
     return _noisy(votes, privacy, request, ledger, save_pairs=True)
 
 
-def release_of(tally: NoisyTally | GroupedTally, request: Request) -> Release | GroupedRelease:
+def release_of(tally: NoisyTally | GroupedTally, request: Request, tell: Tell = ignore) -> Release | GroupedRelease:
     """The release made from noisy counts; it costs nothing."""
     if isinstance(tally, NoisyTally):
-        return _released(tally, request.method, request.gamma)
+        return published(tally, estimate(tally, request.method, request.gamma), request.view, tell)
     if not isinstance(tally, GroupedTally):
         raise QuietrankError("give a noisy tally: rerank(NoisyTally.from_json(...)), or what noisy_tally returned")
-    # `auto` may differ between groups where exposures are public: then the win rate is right for all.
-    methods = {resolve(one, request.method) for _, one in tally.tallies}
-    common = methods.pop() if len(methods) == 1 else Method.WIN_RATE
-    releases = tuple((group, _released(one, common, request.gamma)) for group, one in tally.tallies)
-    return GroupedRelease(tally.by, releases)
+    method = _method_for_all([one for _, one in tally.tallies], request.method)
+    releases = (
+        (group, published(one, estimate(one, method, request.gamma), request.view)) for group, one in tally.tallies
+    )
+    return GroupedRelease(tally.by, tuple(releases))
 
 
-def _released(noisy: NoisyTally, method: Method, gamma: Gamma) -> Release:
-    return published(noisy, estimate(noisy, method, gamma))
+def _method_for_all(tallies: Sequence[NoisyTally], method: Method) -> Method:
+    """`auto` may differ between groups where exposures are public: then the win rate is right for all."""
+    methods = {resolve(one, method) for one in tallies}
+    return methods.pop() if len(methods) == 1 else Method.WIN_RATE
 
 
 def _noisy(
@@ -341,34 +429,65 @@ def _noisy(
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     promise, budget = Promise(privacy, votes.items, votes.groups), _opened(ledger)
-    by_pair = needs_pairs(request.method, privacy) or (save_pairs and privacy.design is Design.PUBLIC)
-    choice, exact = _counted(votes, promise, request, by_pair)
-    tallies = [
-        NoisyTally.of(choice.noise, noised, rows_skipped=votes.skip_invalid, alternatives=choice.alternatives)
-        for noised in cross(exact, choice.noise, ledger=budget)
-    ]
+    part = request.price_of_scatter(promise)
+    of_counts = promise.changed(epsilon=rest_of(privacy.epsilon, part)) if part else promise
+    choice, bounded, by_pair = _chosen(of_counts, request)
+    by_pair = by_pair or needs_pairs(request.method, privacy) or (save_pairs and privacy.design is Design.PUBLIC)
+    may_be_empty = not privacy.votes_are_public
+    with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty, again=bool(part)) as counted:
+        noise = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows)
+        tallies = _Purchase(privacy, request, noise, part, counted, votes.skip_invalid).paid_from(budget)
     if votes.groups is None:
         return tallies[0]
     return GroupedTally(votes.columns.group or "", tuple(zip(votes.groups, tallies, strict=True)))
 
 
-def _counted(votes: Votes, promise: Promise, request: Request, by_pair: bool) -> tuple[Choice, Tallies]:
-    """The noise, and the votes counted for it; the noise is chosen first, unless it depends on the number of votes."""
+def _chosen(promise: Promise, request: Request) -> tuple[Choice | None, Bounded, bool]:
+    """The noise, how votes are counted for it, and whether by pair; None if it depends on the number of votes."""
     mechanism = request.mechanism
     if mechanism is not None and mechanism.uses_votes and promise.votes_are_public:
         statistic = released_by(mechanism, promise, request.method)
         mechanism.require(promise, statistic)
-        kept_promise, clip = mechanism.keeps(promise, statistic)
-        tallies = _count(votes, promise, Bounded.by(kept_promise.privacy, clip), by_pair or statistic.by_pair)
-        return choose(promise, request.method, mechanism, tallies.rows), tallies
+        kept, clip = mechanism.keeps(promise, statistic)
+        return None, Bounded.by(kept.privacy, clip), statistic.by_pair
     choice = choose(promise, request.method, mechanism)
-    noise = choice.noise
-    bounded = Bounded.by(noise.privacy, noise.clip)
-    return choice, _count(votes, promise, bounded, by_pair or noise.statistic.by_pair)
+    return choice, Bounded.by(choice.noise.privacy, choice.noise.clip), choice.noise.statistic.by_pair
 
 
-def _count(votes: Votes, promise: Promise, bounded: Bounded, by_pair: bool) -> Tallies:
-    return count_votes(votes, bounded, by_pair=by_pair, may_be_empty=not promise.privacy.votes_are_public)
+@dataclass(frozen=True)
+class _Purchase:
+    """Counts, and the noise to be drawn for them: on the counts, and for a part of ε on their scatter."""
+
+    privacy: Privacy
+    request: Request
+    choice: Choice
+    part: float
+    counted: Counting
+    rows_skipped: bool
+
+    def paid_from(self, ledger: Ledger | None) -> list[NoisyTally]:
+        noise = self.choice.noise
+        if not self.part:
+            return self._tallies(cross(self.counted.tallies, noise, ledger=ledger))
+        scatter = scatter_noise(noise, self.privacy.epsilon, self.part)
+
+        def measure(noised: Sequence[Noised]) -> list[Measured]:
+            tallies = self._tallies(noised)
+            method = _method_for_all(tallies, self.request.method)
+            expected = [expected_of(one, method) for one in tallies]
+            steps = self.counted.scatter(expected, float(scatter.most))
+            return [Measured(one.around, value) for one, value in zip(expected, steps, strict=True)]
+
+        return self._tallies(cross(self.counted.tallies, noise, scatter=scatter, measure=measure, ledger=ledger))
+
+    def _tallies(self, noised: Sequence[Noised]) -> list[NoisyTally]:
+        choice, epsilon = self.choice, self.privacy.epsilon
+        return [
+            NoisyTally.of(
+                choice.noise, one, epsilon=epsilon, rows_skipped=self.rows_skipped, alternatives=choice.alternatives
+            )
+            for one in noised
+        ]
 
 
 def _opened(ledger: Payer) -> Ledger | None:

@@ -8,16 +8,17 @@ because the votes of one person hang together. docs/uncertainty.md derives it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from quietrank.arrays import Floats
-from quietrank.estimate.methods import Estimate, design_of
+from quietrank.estimate.methods import Estimate, around_of, design_of
 from quietrank.estimate.noisy import NoisyTally, kept_share
 from quietrank.maths.links import LOGISTIC, Link
-from quietrank.maths.scores import PublicDesign, RankOneDesign, UniformDesign, rank_one_weights
+from quietrank.maths.scores import PublicDesign, rank_one_weights
 from quietrank.mechanisms.mechanism import Law
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around, largest_square
@@ -38,6 +39,22 @@ class NoError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
+class Rates:
+    """Estimates that are functions of win rates ½ + s/d: s and d of each item, and draws of what they are off by.
+
+    Intervals are made for the rates and carried over, so that they hold however uncertain d is, and however curved the
+    function: a score is far off where a rate comes close to 0 or 1.
+    """
+
+    net_wins: Floats
+    exposure: Floats
+    of_net_wins: Floats
+    of_exposure: Floats
+    value: Callable[[Floats], Floats] = lambda u: 0.5 + u
+    """s/d of each item in, what is estimated out; increasing"""
+
+
+@dataclass(frozen=True, eq=False)
 class Error:
     """Estimates, and draws of what they are off by, a row each; in the order of the items."""
 
@@ -47,21 +64,13 @@ class Error:
     """φ: how many times as much as independent votes the votes vary"""
     notes: tuple[str, ...]
     """what was assumed"""
-    divisor: Divisor | None = None
+    rates: Rates | None = None
+    """what intervals are made from, where that is better than the draws"""
 
     def relative_to(self, item: int) -> Error:
         """The same for the differences to one item."""
-        return replace(self, centre=self.centre - self.centre[item], draws=self.draws - self.draws[:, item, None])
-
-
-@dataclass(frozen=True, eq=False)
-class Divisor:
-    """A win rate is ½ + s/d: draws of the errors of s and of d, for intervals that hold however uncertain d is."""
-
-    net_wins: Floats
-    exposure: Floats
-    of_net_wins: Floats
-    of_exposure: Floats
+        centre, draws = self.centre - self.centre[item], self.draws - self.draws[:, item, None]
+        return replace(self, centre=centre, draws=draws, rates=None)
 
 
 def error_of(noisy: NoisyTally, estimate: Estimate, draws: int) -> Error:
@@ -87,6 +96,12 @@ class _Sources:
     @property
     def n(self) -> int:
         return len(self.noisy.items)
+
+    @property
+    def of_net_wins(self) -> Floats:
+        """Draws of the noise on net wins."""
+        assert self.noise.net_wins is not None
+        return self.noise.net_wins
 
     @cached_property
     def noise(self) -> Reading:
@@ -125,9 +140,9 @@ class _Sources:
     def _centred(self, values: Floats) -> Floats:
         """Σ‖x − mean‖² from Σ‖x‖², where the number of people is known."""
         noisy, s = self.noisy, self.noisy.net_wins
-        if noisy.people is None or s is None:
+        if not noisy.people or s is None:
             return values
-        square = max(0.0, float(s @ s) - len(s) * noisy.law.spread.net_wins ** 2)
+        square = max(0.0, float(s @ s) - len(s) * noisy.law.spread.net_wins**2)
         return np.maximum(values - square / noisy.people, 0.0)
 
     @cached_property
@@ -146,7 +161,10 @@ class _Sources:
 
 
 EQUAL_VOTES = "For the intervals it is assumed that people cast about equally many votes."
-AT_MOST = "For the intervals it is assumed that people agree with themselves as much as they can: nothing was spent on knowing."
+AT_MOST = (
+    "For the intervals it is assumed that each person's answers hang together as much as answers can: nothing was "
+    "spent on knowing."
+)
 INDEPENDENT_VOTES = (
     "For the intervals votes are taken to be independent: where people cast several, intervals are too narrow."
 )
@@ -188,7 +206,7 @@ def _net_wins(sources: _Sources) -> Error:
     if noisy.total is not None:
         shape = shape * (noisy.total / 2 / np.trace(shape))
     sampling, factor, notes = sources.sampling(shape, Around.ZERO)
-    return Error(s, sampling + sources.noise.net_wins, factor if noisy.total is not None else None, notes)
+    return Error(s, sampling + sources.of_net_wins, factor if noisy.total is not None else None, notes)
 
 
 def _win_rates(sources: _Sources) -> Error:
@@ -197,11 +215,10 @@ def _win_rates(sources: _Sources) -> Error:
     assert s is not None
     d, of_d = _exposures(sources)
     u = np.clip(s / d, -0.5, 0.5)
-    expected = np.clip(u[:, None] - u, -0.45, 0.45)
+    expected = np.clip((u[:, None] - u) * (1 - 1 / sources.n), -0.45, 0.45)
     sampling, factor, notes = sources.sampling(*_given_design(sources, sources.met, expected))
-    of_s = sampling + sources.noise.net_wins
-    divisor = Divisor(s, d, of_s, np.broadcast_to(of_d, of_s.shape))
-    return Error(0.5 + s / d, (of_s - u * of_d) / d, factor, notes, divisor)
+    of_s = sampling + sources.of_net_wins
+    return Error(0.5 + s / d, (of_s - u * of_d) / d, factor, notes, Rates(s, d, of_s, of_d))
 
 
 def _given_design(sources: _Sources, met: Floats, expected: Floats) -> tuple[Floats, Around]:
@@ -210,15 +227,15 @@ def _given_design(sources: _Sources, met: Floats, expected: Floats) -> tuple[Flo
     `expected` is p − ½ of each pair. One vote adds (y − ½)(e_i − e_j). Given the pairs its covariance is p(1 − p) times
     (e_i − e_j)(e_i − e_j)ᵀ; else the pair varies as well, around T votes in all, or around the exposures.
     """
-    design = sources.noisy.privacy.design
-    if design is Design.PUBLIC:
-        return _laplacian(met * (0.25 - expected**2)), Around.PAIRS
+    around = around_of(sources.noisy.privacy.design, sources.estimate.method)
+    if around is Around.PAIRS:
+        return _laplacian(met * (0.25 - expected**2)), around
     s, d = (met * expected).sum(axis=1), met.sum(axis=1)
-    if design is Design.UNIFORM:
-        return _laplacian(met / 4) - 2 * np.outer(s, s) / d.sum(), Around.VOTES
+    if around is Around.VOTES:
+        return _laplacian(met / 4) - 2 * np.outer(s, s) / d.sum(), around
     u = s / d
     shape = met * (expected * (u[:, None] - u) + np.outer(u, u) - 0.25)
-    return shape + np.diag(d * (0.25 - u**2)), Around.EXPOSURES
+    return shape + np.diag(d * (0.25 - u**2)), around
 
 
 def _exposures(sources: _Sources) -> tuple[Floats, Floats]:
@@ -236,31 +253,66 @@ def _exposures(sources: _Sources) -> tuple[Floats, Floats]:
             of_total = noise.exposure.sum(axis=1, keepdims=True) / 2
         total = max(noisy.counted_total or 0.0, float(of_total.std()), 1.0)
         return np.full(n, 2 * total / n), np.repeat(2 * of_total / n, n, axis=1)
-    assert noise.exposure is not None and noisy.released_exposure is not None
-    kept = kept_share(noisy.released_exposure, noisy.law.spread.exposure)
-    return np.maximum(exposure, max(noisy.law.spread.exposure, 1.0)), math.sqrt(kept) * noise.exposure
+    assert noise.exposure is not None
+    assert noisy.released_exposure is not None
+    kept = math.sqrt(kept_share(noisy.released_exposure, noisy.law.spread.exposure))
+    mean = noise.exposure.mean(axis=1, keepdims=True)
+    return np.maximum(exposure, max(noisy.law.spread.exposure, 1.0)), mean + kept * (noise.exposure - mean)
 
 
 def _scores(sources: _Sources) -> Error:
     """Linearised: θ̂ + γH⁺θ̂ − θ ≈ H⁺(error of s), H the curvature without the ridge, whose bias is undone."""
-    theta, gamma, met = sources.estimate.scores, sources.estimate.gamma or 0.0, sources.met
+    noisy, theta, met = sources.noisy, sources.estimate.scores, sources.met
+    s, gamma = noisy.net_wins, sources.estimate.gamma
+    assert s is not None
+    assert gamma is not None
     expected = LOGISTIC.cdf(theta[:, None] - theta) - 0.5
     sampling, factor, notes = sources.sampling(*_given_design(sources, met, expected))
-    of_s = sampling + sources.noise.net_wins
-    if sources.noisy.privacy.design is not Design.PUBLIC:
-        of_s = of_s - _of_design(met * expected, met.sum(axis=1), _exposures(sources)[1])
-    solve = _inverse(met * (0.25 - expected**2))
-    return Error(theta + gamma * (solve @ theta), of_s @ solve, factor, notes)
+    of_s, curvature = sampling + sources.of_net_wins, met * (0.25 - expected**2)
+    if noisy.privacy.design is Design.PUBLIC:
+        d, of_d = met.sum(axis=1), np.zeros((1, sources.n))
+    else:
+        d, of_d = _exposures(sources)
+        of_s = of_s - _of_others(met * expected, d, of_d)
+    rates = _rates(s - s.mean(), d, of_s, of_d, curvature, (met, theta, LOGISTIC))
+    own = of_d * ((met * expected).sum(axis=1) / met.sum(axis=1))
+    inverse = _inverse(curvature)
+    return Error(theta + gamma * (inverse @ theta), (of_s - own) @ inverse, factor, notes, rates)
 
 
-def _of_design(expected: Floats, d: Floats, of_d: Floats) -> Floats:
-    """What errors of the exposures add to Σ_j M_ij(p_ij − ½), where M_ij is about d_i d_j/Σd."""
-    s = expected.sum(axis=1)
-    return of_d * (s / d) + (of_d / d) @ expected.T - of_d.sum(axis=1, keepdims=True) * s / d.sum()
+def _of_others(expected: Floats, d: Floats, of_d: Floats) -> Floats:
+    """What the errors of other items' exposures add to Σ_j M_ij(p_ij − ½), where M_ij is about d_i d_j/Σd."""
+    total = of_d.sum(axis=1, keepdims=True)
+    return np.asarray((of_d / d) @ expected.T - total * expected.sum(axis=1) / d.sum())
+
+
+def _rates(
+    s: Floats, d: Floats, of_s: Floats, of_d: Floats, curvature: Floats, model: tuple[Floats, Floats, Link]
+) -> Rates:
+    """Of each item: s/d with the errors of its opponents counted as its own, and the score it stands for."""
+    own = curvature.sum(axis=1)
+    of_all = (of_s @ _inverse(curvature)) * own
+    most = 0.5 - 0.5 / np.maximum(d, 2.0)  # nobody's score is known beyond half a vote lost
+    return Rates(s, d, of_all, of_d, lambda u: _score_of_rate(np.clip(u, -most, most), *model))
+
+
+def _score_of_rate(u: Floats, met: Floats, theta: Floats, link: Link) -> Floats:
+    """The score at which each item would win ½ + u against its opponents, by bisection."""
+    share = met / met.sum(axis=1, keepdims=True)
+    low, high = np.full(len(u), theta.min() - FARTHEST), np.full(len(u), theta.max() + FARTHEST)
+    for _ in range(40):
+        middle = (low + high) / 2
+        short = (share * (link.cdf(middle[:, None] - theta) - 0.5)).sum(axis=1) < u
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+FARTHEST = 30.0
+"""beyond this distance from all other scores no item wins or loses ever"""
 
 
 def _released_scores(sources: _Sources) -> Error:
-    """Scores of the perturbed MLE: the noise w inside moved them by −(H + γ)⁻¹w, and the seal was added to them."""
+    """Scores of the perturbed MLE: as if s − w had been released, w the noise inside; and the seal was added."""
     law, theta, n = sources.noisy.law, sources.estimate.scores, sources.n
     assert isinstance(law, ScoresLaw)
     plan, (met, note) = law.plan, _stated_design(sources, law)
@@ -270,9 +322,11 @@ def _released_scores(sources: _Sources) -> Error:
     rng = np.random.default_rng(SEED)
     inside = rng.laplace(0, plan.lambda_, (sources.draws, n))
     seal = rng.laplace(0, plan.seal_scale * float(plan.step), (sources.draws, n))
-    solve = _inverse(curvature)
-    draws = (sampling - inside + plan.gamma * seal) @ solve + seal - seal.mean(axis=1, keepdims=True)
-    return Error(theta + plan.gamma * (solve @ theta), draws, factor, (*note, *notes))
+    of_s = sampling - inside + seal @ (_laplacian(curvature) + plan.gamma * np.eye(n))
+    s = (met * (plan.link.cdf(difference) - 0.5)).sum(axis=1) + plan.gamma * theta
+    rates = _rates(s - s.mean(), met.sum(axis=1), of_s, np.zeros((1, n)), curvature, (met, theta, plan.link))
+    inverse = _inverse(curvature)
+    return Error(theta + plan.gamma * (inverse @ theta), of_s @ inverse, factor, (*note, *notes), rates)
 
 
 def _stated_design(sources: _Sources, law: ScoresLaw) -> tuple[Floats, tuple[str, ...]]:

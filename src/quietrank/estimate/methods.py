@@ -12,6 +12,7 @@ from quietrank.errors import QuietrankError, SolverError, option
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
+from quietrank.mechanisms.scatter import Around, Expected
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.statistics.method import Method
@@ -62,7 +63,9 @@ def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
     """Bradley–Terry scores from the noisy net wins and what is known of the design."""
     net_wins, noise = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY), noisy.law.spread
     try:
-        return fit_scores(net_wins, design_of(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
+        return fit_scores(
+            net_wins, design_of(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis
+        )
     except ArithmeticError:
         raise SolverError(
             f"{option('gamma', gamma)} is too small for noise like this; use a larger one, or {option('gamma', 'auto')}"
@@ -102,6 +105,32 @@ def resolve(noisy: NoisyTally, method: Method) -> Method:
     exposure = noisy.public_exposure
     equal = exposure is not None and bool(np.all(exposure == exposure[0]))
     return Method.NET_WINS if equal else Method.WIN_RATE
+
+
+def expected_of(noisy: NoisyTally, method: Method) -> Expected:
+    """What this method expects of a person, to measure the scatter around: public, because the tally is."""
+    resolved, n = resolve(noisy, method), len(noisy.items)
+    if noisy.scores is not None:
+        return Expected(Around.PAIRS, noisy.scores)
+    around = around_of(noisy.privacy.design, resolved)
+    if around is Around.PAIRS:
+        return Expected(around, estimate(noisy, resolved).scores)
+    if around is Around.VOTES and noisy.net_wins is not None:
+        return Expected(around, np.clip(noisy.net_wins / max(noisy.total or 1.0, 1.0), -0.5, 0.5))
+    rates = win_rates(noisy)
+    if around is Around.EXPOSURES and rates is not None:
+        return Expected(around, np.clip(rates, 0, 1))
+    return Expected(Around.ZERO, np.zeros(n))
+
+
+def around_of(design: Design, method: Method) -> Around:
+    """What a method takes as known about who met whom: nothing, the number of votes, how often each item met others,
+    or every pair."""
+    if method is Method.NET_WINS:
+        return Around.ZERO
+    if design is Design.PUBLIC and method is Method.BRADLEY_TERRY:
+        return Around.PAIRS
+    return Around.VOTES if design is Design.UNIFORM else Around.EXPOSURES
 
 
 def win_rates(noisy: NoisyTally) -> Floats | None:

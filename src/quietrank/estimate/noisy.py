@@ -88,13 +88,15 @@ class NoisyTally:
         calibrated: Calibrated,
         noised: Noised,
         *,
+        epsilon: float | None = None,
         rows_skipped: bool = False,
         alternatives: tuple[tuple[str, float], ...] = (),
     ) -> NoisyTally:
-        """What left the confidential side, and all that is public about its noise."""
+        """What left the confidential side, and all that is public about its noise; `epsilon` is that of
+        counts and scatter together, where that was bought."""
         return cls(
             items=calibrated.promise.items,
-            privacy=calibrated.privacy,
+            privacy=calibrated.privacy if epsilon is None else calibrated.privacy.changed(epsilon=epsilon),
             statistic=calibrated.statistic,
             values=noised.values,
             step=calibrated.step,
@@ -108,6 +110,8 @@ class NoisyTally:
             rows_skipped=rows_skipped,
             ledger_entry=noised.ledger_entry,
             alternatives=alternatives,
+            people=noised.people,
+            scatter=noised.scatter,
         )
 
     @cached_property

@@ -6,13 +6,12 @@ says what follows from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
-from quietrank.estimate.errors import MOST_DENSE, Divisor, Error, error_of
+from quietrank.estimate.errors import MOST_DENSE, Error, Rates, error_of
 from quietrank.estimate.methods import Estimate
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.maths import ranks
@@ -73,26 +72,31 @@ def _intervals(error: Error, level: float, simultaneous: bool) -> tuple[Floats, 
     if simultaneous:
         sizes = sizes.max(axis=1, keepdims=True)
     multiple = np.broadcast_to(ranks.critical_values(sizes, level), spread.shape)
-    if error.divisor is not None:
-        return _ratio_intervals(error.divisor, multiple)
+    if error.rates is not None:
+        low, high = _rate_intervals(error.rates, multiple)
+        return error.rates.value(low), error.rates.value(high)
     return error.centre - multiple * spread, error.centre + multiple * spread
 
 
-def _ratio_intervals(ratio: Divisor, multiple: Floats) -> tuple[Floats, Floats]:
-    """Fieller's: all win rates ½ + u with (s − ud)² ≤ (multiple)²·Var(error of s − u·error of d), between 0 and 1."""
-    var_s, var_d = ratio.of_net_wins.var(axis=0), ratio.of_exposure.var(axis=0)
-    together = ((ratio.of_net_wins - ratio.of_net_wins.mean(axis=0)) * ratio.of_exposure).mean(axis=0)
-    square = multiple**2
-    a = ratio.exposure**2 - square * var_d
-    b = ratio.net_wins * ratio.exposure - square * together
-    c = ratio.net_wins**2 - square * var_s
+def _rate_intervals(rates: Rates, multiple: Floats) -> tuple[Floats, Floats]:
+    """Fieller's: all u from −½ to ½ with (s − ud)² ≤ multiple²·Var(error of s − u·error of d)."""
+    of_s, of_d = (of - of.mean(axis=0) for of in (rates.of_net_wins, rates.of_exposure))
+    a, b, c = (
+        value - multiple**2 * variance
+        for value, variance in (
+            (rates.exposure**2, (of_d**2).mean(axis=0)),
+            (rates.net_wins * rates.exposure, (of_s * of_d).mean(axis=0)),
+            (rates.net_wins**2, (of_s**2).mean(axis=0)),
+        )
+    )
+    # The roots of au² − 2bu + c, in the form that does not cancel. With a > 0 the set lies between them; otherwise d is
+    # lost in its noise, and the set is what lies outside of them, or everything.
     root = np.sqrt(np.maximum(b**2 - a * c, 0))
-    # With a > 0 it is the interval between the roots; otherwise, d is lost in its noise and it is what lies outside.
-    q = b + np.where(b >= 0, root, -root)
+    larger = b + np.where(b >= 0, root, -root)
     with np.errstate(divide="ignore", invalid="ignore"):
-        roots = np.nan_to_num(np.stack([q / a, c / q]), posinf=np.inf, neginf=-np.inf)
+        roots = np.nan_to_num(np.stack([larger / a, c / larger]), posinf=np.inf, neginf=-np.inf)
     left, right = np.clip(roots.min(axis=0), -0.5, 0.5), np.clip(roots.max(axis=0), -0.5, 0.5)
     everything = (a <= 0) & ((b**2 < a * c) | ((left > -0.5) & (right < 0.5)))
     low = np.where(a > 0, left, np.where(left > -0.5, -0.5, right))
     high = np.where(a > 0, right, np.where(left > -0.5, left, 0.5))
-    return np.where(everything, 0.0, 0.5 + low), np.where(everything, 1.0, 0.5 + high)
+    return np.where(everything, -0.5, low), np.where(everything, 0.5, high)

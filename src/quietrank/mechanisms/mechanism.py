@@ -23,6 +23,7 @@ from quietrank.statistics.statistic import Spread, Statistic
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats, Integers
+    from quietrank.mechanisms.scatter import Scatter
 
 Figure = float | str
 """what a release says about its noise: a number or a word"""
@@ -153,6 +154,10 @@ class Noised:
     """under a public design, who met whom, if the votes were counted by pair"""
     ledger_entry: str | None
     """the id of the ledger entry that paid for it"""
+    people: int | None = None
+    """the number of people, where it is the same for all neighbours"""
+    scatter: Scatter | None = None
+    """how much the votes of people vary, if that was bought"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from quietrank.errors import PrivacyError, option
 from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_scale
@@ -18,6 +18,10 @@ from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.arguments import number
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Clip, Promise
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
+    from quietrank.mechanisms.mechanism import Calibrated
 
 STEPS = 2**22
 """C² in lattice steps: a thousand billion units of this many steps fit 64 bits."""
@@ -42,6 +46,17 @@ class Around(StrEnum):
     """which pairs it met"""
 
 
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What a release expects of a unit, one public number per item; it may be anything, and so may be wrong.
+
+    VOTES: net wins per vote. EXPOSURES: win rates. PAIRS: scores. ZERO: not used.
+    """
+
+    around: Around
+    values: Floats
+
+
 @dataclass(frozen=True)
 class Scatter:
     """The scalar as it was released, in votes²."""
@@ -58,11 +73,12 @@ class Scatter:
 
 @dataclass(frozen=True)
 class ScatterNoise:
-    """Calibrated noise for the scalar of each tally."""
+    """Calibrated noise for the scalar of each tally, beside counts whose noise has the rest of ε."""
 
     promise: Promise
-    around: Around
+    """the promise that both keep together"""
     epsilon: float
+    """what the scalar costs"""
     most: Fraction
     """C², in votes²"""
     noise: LaplaceNoise
@@ -73,20 +89,24 @@ class ScatterNoise:
         return float(self.most) / STEPS
 
     @property
+    def cost(self) -> Cost:
+        return Cost.pure(self.epsilon)
+
+    @property
     def loss(self) -> Cost:
         """The privacy loss of this noise, recomputed from the sensitivity before every draw."""
         return Cost.pure(laplace_privacy_loss(self.noise.scale, _reach(self.promise)))
 
-    def released(self, noisy: int) -> Scatter:
+    def released(self, around: Around, noisy: int) -> Scatter:
         """The noisy value, in votes², and what is public about its noise."""
-        step = self.step
-        return Scatter(self.around, noisy * step, self.noise.scale * step, float(self.most), self.epsilon)
+        return Scatter(around, noisy * self.step, self.noise.scale * self.step, float(self.most), self.epsilon)
 
 
-def scatter_noise(promise: Promise, around: Around, epsilon: float, clip: Clip | None) -> ScatterNoise:
-    """The noise for this part of ε; the promise is that of the whole release."""
-    noise = LaplaceNoise(laplace_scale(_reach(promise), as_written(epsilon)))
-    return ScatterNoise(promise, around, epsilon, largest_square(promise, clip), noise)
+def scatter_noise(counts: Calibrated, epsilon: float, part: float) -> ScatterNoise:
+    """The noise of the scalar for this part of ε, beside these counts, which must have the rest."""
+    promise = counts.promise.changed(epsilon=epsilon)
+    noise = LaplaceNoise(laplace_scale(_reach(promise), as_written(part)))
+    return ScatterNoise(promise, part, largest_square(promise, counts.clip), noise)
 
 
 def _reach(promise: Promise) -> int:
@@ -109,11 +129,10 @@ def largest_square(promise: Promise, clip: Clip | None) -> Fraction:
     return min(squares)
 
 
-def share_of(share: Share, promise: Promise) -> float:
-    """The part of ε for the scalar, as given or as usual."""
+def checked_share(share: object) -> Share:
+    """The part of ε for the scalar, as the user gives it."""
     if isinstance(share, str) and share == "auto":
-        usual = USUAL_SHARE * math.sqrt(promise.privacy.epsilon / len(promise.items))
-        return float(f"{min(MOST_USUAL, usual):.2g}")
+        return "auto"
     value = number(share)
     if value is None or not 0 <= value <= LARGEST_SHARE:
         name = "sampling_share"
@@ -124,10 +143,18 @@ def share_of(share: Share, promise: Promise) -> float:
     return value
 
 
-def split(epsilon: float, share: float) -> tuple[float, float]:
-    """ε into the part for the counts and the part for the scalar; rounded so that they add up to ε at most."""
-    part = as_written(epsilon) * share
-    main = as_written(epsilon) - part
-    while Fraction(main) + Fraction(part) > Fraction(as_written(epsilon)):
-        main = math.nextafter(main, 0)
-    return main, part
+def price(share: Share, promise: Promise) -> float:
+    """What the scalar costs, from public values; single votes are taken to be independent, so nothing is bought."""
+    epsilon = promise.privacy.epsilon
+    if promise.privacy.unit is Unit.COMPARISON:
+        return 0.0
+    usual = min(MOST_USUAL, USUAL_SHARE * math.sqrt(epsilon / len(promise.items)))
+    return float(f"{epsilon * (usual if share == 'auto' else share):.2g}")
+
+
+def rest_of(epsilon: float, part: float) -> float:
+    """What is left of ε for the counts; rounded so that the two add up to ε at most."""
+    rest = as_written(epsilon) - part
+    while Fraction(rest) + Fraction(part) > Fraction(as_written(epsilon)):
+        rest = math.nextafter(rest, 0)
+    return rest

@@ -36,10 +36,20 @@ class Cost:
         in_zcdp = self.rho is None or (other.rho is not None and other.rho <= self.rho)
         return other.epsilon <= self.epsilon and other.delta <= self.delta and in_zcdp
 
+    def __add__(self, other: Cost) -> Cost:
+        """Of both releases together (basic composition); rounded up."""
+        rho = None if self.rho is None or other.rho is None else _sum_above(self.rho, other.rho)
+        return Cost(_sum_above(self.epsilon, other.epsilon), _sum_above(self.delta, other.delta), rho)
+
     @classmethod
     def pure(cls, epsilon: float) -> Cost:
         """ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, proposition 3.3)."""
         return cls(epsilon, 0.0, epsilon**2 / 2 * SLACK)
+
+
+def _sum_above(a: float, b: float) -> float:
+    total = a + b
+    return total if Fraction(total) >= Fraction(a) + Fraction(b) else math.nextafter(total, math.inf)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,12 @@ class Promise:
         return self.privacy.neighbours is Neighbours.REPLACE and not self.privacy.one_per_pair and self.groups is None
 
     @property
+    def people_are_public(self) -> bool:
+        """Whether the number of people in a tally is the same for all neighbours."""
+        privacy = self.privacy
+        return privacy.unit is Unit.PERSON and privacy.neighbours is not Neighbours.ADD_REMOVE and self.groups is None
+
+    @property
     def votes_are_public(self) -> bool:
         """Whether the number of votes in a tally is the same for all neighbours; for one group it seldom is."""
         return self.privacy.votes_are_public and (self.groups is None or self.privacy.design is Design.PUBLIC)

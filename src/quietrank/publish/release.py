@@ -236,18 +236,18 @@ def make_release(
     """Rank the items by their scores, say how sure that is, and attach the promise."""
     view.require_for(estimate.method)
     places, anchor = order(estimate.scores, noisy.items.names), view.place_of_anchor(noisy.items)
-    top = min(USUAL_TOP, len(places) - 1)
+    rows, top = _rows(noisy, estimate, places, view, anchor), min(USUAL_TOP, len(places) - 1)
+    certainty: Certainty | None
     try:
         known = uncertainty(
             noisy, estimate, places, level=view.level, simultaneous=view.simultaneous, anchor=anchor, top=top,
             tell=tell,
         )  # fmt: skip
     except NoError as reason:
-        rows, certainty, notes = _rows(noisy, estimate, places, view, anchor), None, (str(reason),)
+        certainty, notes = None, [str(reason)]
     else:
-        rows = _with_intervals(_rows(noisy, estimate, places, view, anchor), places, known, view)
-        certainty = Certainty(view.level, view.simultaneous, top, known.factor)
-        notes = known.notes
+        rows = _with_intervals(rows, places, known, view)
+        certainty, notes = Certainty(view.level, view.simultaneous, top, known.factor), list(known.notes)
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,11 +22,24 @@ from quietrank.errors import ReleaseError, either
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
 from quietrank.mechanisms.registry import MECHANISMS
+from quietrank.mechanisms.scatter import Scatter, rest_of, scatter_noise
 from quietrank.promise.items import Items, check_names
-from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.privacy import Design
 from quietrank.promise.promise import Promise
 from quietrank.publish.files import TALLY
-from quietrank.publish.tabular import DAMAGE, NoiseRecord, damage, json_text, privacy_from_dict, promise, read_json, text, written
+from quietrank.publish.tabular import (
+    DAMAGE,
+    NoiseRecord,
+    damage,
+    json_text,
+    privacy_from_dict,
+    promise,
+    read_json,
+    scatter_from_dict,
+    scatter_to_dict,
+    text,
+    written,
+)
 from quietrank.statistics.method import STATISTICS
 from quietrank.statistics.scores import SCORES
 
@@ -70,6 +83,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
         "mechanism": NoiseRecord(tally.mechanism, tally.figures, tally.alternatives).to_dict(),
         "law": tally.law.to_dict(),
         "public": _public_to_dict(tally),
+        "scatter": scatter_to_dict(tally.scatter),
         "rows_skipped": tally.rows_skipped,
         "ledger_entry": tally.ledger_entry,
         "made_with": f"quietrank {__version__}",
@@ -101,14 +115,25 @@ def _grouped(values: Mapping[str, Any]) -> GroupedTally:
 
 def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None) -> NoisyTally:
     privacy = privacy_from_dict(values["privacy"])
-    noise = _noise(values, privacy, Promise(privacy, _items(values["items"]), groups))
+    scatter, kept = scatter_from_dict(values.get("scatter")), Promise(privacy, _items(values["items"]), groups)
+    if scatter is not None:
+        kept = kept.changed(epsilon=rest_of(privacy.epsilon, scatter.epsilon))
+    noise = _noise(values, kept)
+    _require(scatter is None or _is_bought(scatter, noise, privacy.epsilon), "its scatter is not what was paid for")
     skipped = values["rows_skipped"]
     _require(isinstance(skipped, bool), "wrong types")
     alternatives = NoiseRecord.from_dict(values["mechanism"]).alternatives
-    return NoisyTally.of(noise, _noised(values, noise), rows_skipped=skipped, alternatives=alternatives)
+    noised = replace(_noised(values, noise), scatter=scatter)
+    return NoisyTally.of(noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, alternatives=alternatives)
 
 
-def _noise(values: Mapping[str, Any], privacy: Privacy, promise: Promise) -> Calibrated:
+def _is_bought(scatter: Scatter, noise: Calibrated, epsilon: float) -> bool:
+    """Whether its noise is the one that this part of ε buys."""
+    bought = scatter_noise(noise, epsilon, scatter.epsilon)
+    return replace(scatter, value=0.0) == bought.released(scatter.around, 0)
+
+
+def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:
     """The noise that this promise needs, which must be the one described: the promise cannot be edited alone."""
     name, statistic = text(values["mechanism"]["name"]), STATISTICS[values["statistic"]]
     if name not in MECHANISMS:
@@ -118,7 +143,7 @@ def _noise(values: Mapping[str, Any], privacy: Privacy, promise: Promise) -> Cal
         raise ValueError("it holds no counts")
     noise = mechanism.calibrate(promise, statistic)
     described = (
-        privacy, _fraction(values["step"]), _fraction(values["share"]), values["law"],
+        promise.privacy, _fraction(values["step"]), _fraction(values["share"]), values["law"],
         dict(NoiseRecord.from_dict(values["mechanism"]).figures),
     )  # fmt: skip
     _require(
@@ -145,6 +170,7 @@ def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
         public_total=None if public["total"] is None else float(_floats([public["total"]], 1)[0]),
         public_pairs=None if public["pairs"] is None else _pairs(public["pairs"], n),
         ledger_entry=entry,
+        people=_people(public.get("people"), noise.promise),
     )
 
 
@@ -172,8 +198,15 @@ def _public_to_dict(tally: NoisyTally) -> dict[str, Any]:
     return {
         "exposure": None if tally.public_exposure is None else tally.public_exposure.tolist(),
         "total": tally.public_total,
+        "people": tally.people,
         "pairs": None if pairs is None else {name: column.tolist() for name, column in vars(pairs).items()},
     }
+
+
+def _people(value: Any, promise: Promise) -> int | None:
+    """The number of people, which files of earlier versions do not have."""
+    _require(value is None or promise.people_are_public, "the number of people is not public under its promise")
+    return None if value is None else int(_integers([value], 1)[0])
 
 
 def _pairs(values: Mapping[str, Any], n: int) -> PublicPairs:

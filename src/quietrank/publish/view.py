@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -35,6 +34,9 @@ class Scale(StrEnum):
 
 ScaleWord = Scale | Literal["log-odds", "elo", "probability"]
 """what callers may write: the word, or the member it stands for"""
+
+Anchor = tuple[str, float] | str | None
+"""an item and its score, also as text: item=1000"""
 
 
 @dataclass(frozen=True)

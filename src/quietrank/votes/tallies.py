@@ -97,10 +97,12 @@ class Tallies(Confidential):
 
     by_group: tuple[tuple[str, Tally | PairTally], ...]
     """the name of the group is empty where votes are not split"""
+    people: int | None = None
+    """how many people there were in all, before any row was dropped; None: not counted"""
 
     @classmethod
-    def of(cls, *tallies: Tally | PairTally, groups: tuple[str, ...] = ("",)) -> Tallies:
-        return cls(tuple(zip(groups, tallies, strict=True)))
+    def of(cls, *tallies: Tally | PairTally, groups: tuple[str, ...] = ("",), people: int | None = None) -> Tallies:
+        return cls(tuple(zip(groups, tallies, strict=True)), people)
 
     @property
     def items(self) -> Items:  # type: ignore[override]

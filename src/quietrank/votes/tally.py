@@ -8,19 +8,24 @@ Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quietrank.arrays import Integers
+from quietrank.mechanisms.scatter import Expected
 from quietrank.promise.items import Items
+from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
 from quietrank.votes import check
 from quietrank.votes.bound import weigh
+from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes, collect, no_votes
+from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.snapshot import snapshot
 from quietrank.votes.tallies import PairTally, Tallies, Tally
 
@@ -35,27 +40,78 @@ def count_votes(votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be
 
     `may_be_empty` says that it is not public whether there are any votes, so that their absence must not be an error.
     """
+    with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty) as counted:
+        return counted.tallies
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Tallies, while the reading they were counted from is still there."""
+
+    tallies: Tallies
+    source: Source
+    weighed: ir.Table | None
+    """the rows that count, with their weights; confidential"""
+
+    def scatter(self, expected: Sequence[Expected], most: float) -> list[int]:
+        """Of each group: the sum over people of their scatter around what is expected, each at most STEPS."""
+        if self.weighed is None:
+            raise AssertionError("votes that stand alone have no scatter")
+        groups = self.tallies.groups
+        sums = collect(self.source, scatter_sums(self.weighed, expected, most, grouped=groups is not None))
+        steps = np.zeros(len(self.tallies), dtype=np.int64)
+        place = _integers(sums["group"]) if groups is not None else np.zeros(len(sums), dtype=np.int64)
+        steps[place] = _integers(sums["steps"])
+        return [int(value) for value in steps]
+
+
+@contextmanager
+def counting(
+    votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False, again: bool = False
+) -> Iterator[Counting]:
+    """The same for whoever asks `again` about the votes that were counted: their snapshot goes only afterwards."""
     if bounded.counts_people:
         votes.require_person()
-    counted = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, bounded) else None
-    if counted is None:
-        counted = _count_snapshot(votes, bounded, by_pair=by_pair)
+    alone = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, bounded) and not again else None
+    if alone is not None:
+        tallies = _tallies(votes, bounded, alone, by_pair=by_pair, may_be_empty=may_be_empty)
+        yield Counting(tallies, votes.source, None)
+        return
+    with snapshot(votes, named=bounded.counts_people) as table:
+        usable, rows = check.usable(votes, bounded, table)
+        weighed = weigh(usable, bounded)
+        query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
+        sums = collect(votes.source, query)
+        people = _people(votes, table) if bounded.unit is Unit.PERSON else None
+        counted = _Counted({name: _integers(sums[name]) for name in sums.column_names}, rows, people)
+        tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
+        yield Counting(tallies, votes.source, weighed)
+
+
+def _people(votes: Votes, table: ir.Table) -> int:
+    (people,) = _integers(collect(votes.source, table.agg(people=table.person.nunique()))["people"])
+    return int(people)
+
+
+def _tallies(votes: Votes, bounded: Bounded, counted: _Counted, *, by_pair: bool, may_be_empty: bool) -> Tallies:
     if counted.rows == 0 and not may_be_empty:
         raise no_votes(votes.source)
     make = _by_pair if by_pair else _by_item
     if votes.groups is None:
-        return Tallies.of(make(votes.items, bounded, counted.sums, counted.rows))
+        return Tallies.of(make(votes.items, bounded, counted.sums, counted.rows), people=counted.people)
     rows_of_vote = 1 if by_pair else 2
     parts = [(part, int(part["rows"].sum()) // rows_of_vote) for part in _parts(votes.groups, counted)]
-    return Tallies.of(*(make(votes.items, bounded, *part) for part in parts), groups=votes.groups)
+    tallies = (make(votes.items, bounded, *part) for part in parts)
+    return Tallies.of(*tallies, groups=votes.groups, people=counted.people)
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """Sums by item or pair (and group), and the number of rows before any was dropped."""
+    """Sums by item or pair (and group), and the number of rows and people before any was dropped."""
 
     sums: dict[str, Integers]
     rows: int
+    people: int | None = None
 
 
 def _parts(groups: Sequence[str], counted: _Counted) -> list[dict[str, Integers]]:
@@ -81,15 +137,6 @@ def _by_pair(items: Items, bounded: Bounded, counted: dict[str, Integers], rows:
     np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
     i, j = np.divmod(keys, len(items))
     return PairTally(items, i, j, wins_i, wins_j, bounded.half_vote, rows, bounded)
-
-
-def _count_snapshot(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Counted:
-    with snapshot(votes, named=bounded.counts_people) as table:
-        usable, rows = check.usable(votes, bounded, table)
-        weighed = weigh(usable, bounded)
-        query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
-        sums = collect(votes.source, query)
-    return _Counted({name: _integers(sums[name]) for name in sums.column_names}, rows)
 
 
 def _item_sums(rows: ir.Table) -> ir.Table:

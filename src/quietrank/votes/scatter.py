@@ -1,0 +1,127 @@
+"""Weighed rows in, their scatter out: how far each person's net wins are from what is expected, squared and summed.
+
+Each person counts with a whole number from 0 to STEPS, computed from that person's votes alone, and people are added up
+as whole numbers: so one person moves the sum by at most STEPS, on every engine and in every order of rows. Within a
+person, too, only whole numbers are added up; the few products of doubles are rounded alike everywhere (IEEE 754).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quietrank.arrays import Floats
+from quietrank.mechanisms.scatter import STEPS, Around, Expected
+from quietrank.promise.promise import PERSON_GRID
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+SCORE, FARTHEST = 2**6, 2**10
+"""Scores are rounded to multiples of 2^-6; chances are tabulated at differences of up to 2^10 of them."""
+
+LARGEST = 2.0**62
+"""Of a whole number within a person; votes beyond 10^12 saturate."""
+
+
+def scatter_sums(rows: ir.Table, expected: Sequence[Expected], most: float, *, grouped: bool) -> ir.Table:
+    """`steps` by `group`: the sum over people of min(‖residual‖², C²), in STEPS to C²; C² comes in votes²."""
+    import ibis
+
+    if not grouped:
+        rows = rows.mutate(group=ibis.literal(0, type="int64"))
+    around, scale = expected[0].around, STEPS / most
+    residuals = _around_pairs(rows, expected) if around is Around.PAIRS else _around_items(rows, expected)
+    votes = residuals.residual.cast("float64") / PERSON_GRID
+    parts = residuals.mutate(part=_rounded(votes * votes * scale, 4.0 * STEPS))
+    people = parts.group_by("person", "group").agg(
+        steps=parts.part.sum().cast("int64"), weight=parts.weight.sum().cast("int64"),
+        along=parts.along.sum().cast("int64"),
+    )  # fmt: skip
+    if around is Around.VOTES:
+        people = _off_the_line(people, expected, scale)
+    capped = people.mutate(steps=ibis.greatest(ibis.least(people.steps, STEPS), 0))
+    return capped.group_by("group").agg(steps=capped.steps.sum().cast("int64"))
+
+
+def _around_items(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
+    """Per person and item, in units of 2^-20 votes: the wins beyond those expected at a win rate, or at ½; the weight
+    of the votes; and the net wins times those expected per vote."""
+    y = rows.y if "y" in rows.columns else 2
+    a = rows.select("person", "group", item=rows.a, won=rows.weight * y, weight=rows.weight)
+    b = rows.select("person", "group", item=rows.b, won=rows.weight * (2 - y), weight=rows.weight)
+    sides = a.union(b)
+    sums = sides.group_by("person", "group", "item").agg(
+        won=sides.won.sum().cast("int64"), weight=sides.weight.sum().cast("int64")
+    )
+    around = expected[0].around
+    known = sums.left_join(_of_items(expected), [("group", "of_group"), ("item", "of_item")])
+    rate = known.value if around is Around.EXPOSURES else 0.5
+    won, weight = known.won.cast("float64") / 2.0, known.weight.cast("float64")
+    along = known.value * (won - weight * 0.5) if around is Around.VOTES else weight * 0.0
+    return known.select(
+        "person", "group", "weight", residual=_rounded(won - weight * rate, LARGEST), along=_rounded(along, LARGEST)
+    )
+
+
+def _off_the_line(people: ir.Table, expected: Sequence[Expected], scale: float) -> ir.Table:
+    """‖x − wμ‖² = ‖x‖² − 2w⟨x, μ⟩ + w²‖μ‖², for people with w votes in all and μ expected of each."""
+    squares = _table(of_group=np.arange(len(expected)), square=np.array([np.square(e.values).sum() for e in expected]))
+    known = people.left_join(squares, [("group", "of_group")])
+    w = known.weight.cast("float64") / (2.0 * PERSON_GRID)  # every vote has two items
+    change = w * (w * known.square - 2.0 * (known.along.cast("float64") / PERSON_GRID))
+    return known.select("person", "group", steps=known.steps + _rounded(change * scale, 4.0 * STEPS))
+
+
+def _around_pairs(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
+    """Per person and item, in units of 2^-20 votes: the wins beyond those expected of each pair at these scores."""
+    import ibis
+
+    y = rows.y if "y" in rows.columns else 2
+    won = rows.group_by("person", "group", "a", "b").agg(
+        won=(rows.weight * y).sum().cast("int64"), weight=rows.weight.sum().cast("int64")
+    )
+    places = [Expected(e.around, np.rint(np.clip(e.values, -FARTHEST, FARTHEST) * SCORE)) for e in expected]
+    for side in ("a", "b"):
+        scores = _of_items(places).rename({f"of_{side}": "of_item", f"score_{side}": "value"})
+        joined = won.left_join(scores, [("group", "of_group"), (side, f"of_{side}")])
+        won = joined.select(*won.columns, f"score_{side}").view()
+    gap = ibis.greatest(ibis.least(won.score_a - won.score_b, float(FARTHEST)), float(-FARTHEST))
+    gaps = np.arange(-FARTHEST, FARTHEST + 1, dtype=np.float64)
+    chances = _table(difference=gaps, chance=1 / (1 + np.exp(-gaps / SCORE)))
+    known = won.mutate(gap=gap).left_join(chances, [("gap", "difference")])
+    beyond = _rounded(known.won.cast("float64") / 2.0 - known.weight.cast("float64") * known.chance, LARGEST)
+    pairs = known.select("person", "group", "a", "b", beyond=beyond).view()
+    sides = pairs.select("person", "group", item=pairs.a, beyond=pairs.beyond).union(
+        pairs.select("person", "group", item=pairs.b, beyond=-pairs.beyond)
+    )
+    sums = sides.group_by("person", "group", "item").agg(residual=sides.beyond.sum().cast("int64"))
+    zero = ibis.literal(0, type="int64")
+    return sums.mutate(weight=zero, along=zero)
+
+
+def _of_items(expected: Sequence[Expected]) -> ir.Table:
+    """What is expected, by group and item."""
+    n = len(expected[0].values)
+    return _table(
+        of_group=np.repeat(np.arange(len(expected)), n),
+        of_item=np.tile(np.arange(n), len(expected)),
+        value=np.concatenate([np.asarray(one.values, dtype=np.float64) for one in expected]),
+    )
+
+
+def _table(**columns: Floats | Any) -> ir.Table:
+    """Public numbers as a table that the engine can join."""
+    import ibis
+    import pyarrow as pa
+
+    return ibis.memtable(pa.table(columns)).view()
+
+
+def _rounded(value: ir.Value, most: float) -> ir.Value:
+    """The nearest whole number, between −most and most."""
+    import ibis
+
+    return (ibis.greatest(ibis.least(value, most), -most) + 0.5).floor().cast("int64")
