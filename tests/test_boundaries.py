@@ -168,7 +168,7 @@ def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> No
 
 
 SEEDED = (
-    "simulation", "paper", "planning", "estimate.uncertainty", "auditing.neighbours", "auditing.growing", "mechanisms"
+    "simulation", "paper", "planning", "estimate.errors", "auditing.neighbours", "auditing.growing", "mechanisms"
 )  # fmt: skip
 """where pseudo-random numbers are allowed; a mechanism samples the public law of its noise, for planning"""
 

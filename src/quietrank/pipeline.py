@@ -34,7 +34,7 @@ from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
 from quietrank.publish.release import Release
 from quietrank.publish.release import make_release as published
-from quietrank.publish.view import USUAL, View
+from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, ScaleWord, View
 from quietrank.statistics.method import Method, MethodWord, needs_pairs
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally

@@ -30,6 +30,9 @@ from quietrank.statistics.statistic import Reading
 MOST_DENSE = 1000
 """For more items no n-by-n matrix is formed: the errors of two items are then taken as independent."""
 
+LEAST_TRACE = 1e-9
+"""of a covariance, in votes²: without votes nothing varies"""
+
 SEED = 2025
 """All draws are of public laws; a fixed seed makes the same tally give the same intervals every time."""
 
@@ -118,7 +121,7 @@ class _Sources:
         values, vectors = np.linalg.eigh(shape)
         root = np.sqrt(np.maximum(values, 0.0))
         normal = np.random.default_rng(SEED + 1).normal(size=(self.draws, self.n))
-        factor = trace / np.square(root).sum()
+        factor = trace / max(float(np.square(root).sum()), LEAST_TRACE)
         return (normal * root) @ vectors.T * np.sqrt(factor)[:, None], float(np.median(factor)), notes
 
     def _trace(self, independent: float, around: Around) -> tuple[Floats, tuple[str, ...]]:
@@ -255,9 +258,11 @@ def _exposures(sources: _Sources) -> tuple[Floats, Floats]:
         return np.full(n, 2 * total / n), np.repeat(2 * of_total / n, n, axis=1)
     assert noise.exposure is not None
     assert noisy.released_exposure is not None
-    kept = math.sqrt(kept_share(noisy.released_exposure, noisy.law.spread.exposure))
+    sd = noisy.law.spread.exposure
+    least = max(float(exposure.mean()), 1.0)  # exposures vary at least like counts, whatever the noise has left of it
+    kept = max(kept_share(noisy.released_exposure, sd), least / (least + sd**2))
     mean = noise.exposure.mean(axis=1, keepdims=True)
-    return np.maximum(exposure, max(noisy.law.spread.exposure, 1.0)), mean + kept * (noise.exposure - mean)
+    return np.maximum(exposure, max(sd, 1.0)), mean + math.sqrt(kept) * (noise.exposure - mean)
 
 
 def _scores(sources: _Sources) -> Error:
@@ -274,10 +279,8 @@ def _scores(sources: _Sources) -> Error:
     else:
         d, of_d = _exposures(sources)
         of_s = of_s - _of_others(met * expected, d, of_d)
-    rates = _rates(s - s.mean(), d, of_s, of_d, curvature, (met, theta, LOGISTIC))
-    own = of_d * ((met * expected).sum(axis=1) / met.sum(axis=1))
-    inverse = _inverse(curvature)
-    return Error(theta + gamma * (inverse @ theta), (of_s - own) @ inverse, factor, notes, rates)
+    draws, rates = _of_scores(_Model(met, theta, LOGISTIC), s - s.mean(), d, of_s, of_d, curvature)
+    return Error(theta + gamma * (_inverse(curvature) @ theta), draws, factor, notes, rates)
 
 
 def _of_others(expected: Floats, d: Floats, of_d: Floats) -> Floats:
@@ -286,29 +289,52 @@ def _of_others(expected: Floats, d: Floats, of_d: Floats) -> Floats:
     return np.asarray((of_d / d) @ expected.T - total * expected.sum(axis=1) / d.sum())
 
 
-def _rates(
-    s: Floats, d: Floats, of_s: Floats, of_d: Floats, curvature: Floats, model: tuple[Floats, Floats, Link]
-) -> Rates:
-    """Of each item: s/d with the errors of its opponents counted as its own, and the score it stands for."""
-    own = curvature.sum(axis=1)
-    of_all = (of_s @ _inverse(curvature)) * own
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Who met whom, and the scores of all items: what one item's score follows from, given those of the others."""
+
+    met: Floats
+    theta: Floats
+    link: Link
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        """Scores, and at each of them, for every item (row), the win rate minus ½ against its opponents."""
+        share = self.met / self.met.sum(axis=1, keepdims=True)
+        scores = np.arange(self.theta.min() - FARTHEST, self.theta.max() + FARTHEST + STEP, STEP)
+        rates = np.stack([(share @ self.link.cdf(score - self.theta)) - 0.5 for score in scores], axis=1)
+        return scores, rates
+
+    def score(self, u: Floats) -> Floats:
+        """The score at which each item wins ½ + u against its opponents; items are the last axis."""
+        scores, rates = self._table
+        columns = [np.interp(u[..., k], rates[k], scores) for k in range(len(self.theta))]
+        return np.stack(columns, axis=-1)
+
+
+def _of_scores(
+    model: _Model, s: Floats, d: Floats, of_s: Floats, of_d: Floats, curvature: Floats
+) -> tuple[Floats, Rates]:
+    """Draws of the errors of scores, and of the rates that their intervals are made from.
+
+    H⁺(error of s) is right where the curve from rates to scores is straight. What it is off by is added: an item that
+    hardly ever wins may be much lower still, and as scores are centred, all others higher.
+    """
     most = 0.5 - 0.5 / np.maximum(d, 2.0)  # nobody's score is known beyond half a vote lost
-    return Rates(s, d, of_all, of_d, lambda u: _score_of_rate(np.clip(u, -most, most), *model))
+    u, own = np.clip(s / d, -most, most), curvature.sum(axis=1)
+    draws = (of_s - u * of_d) @ _inverse(curvature)
+    far = np.maximum(np.abs(u), RARE)
+    bent = model.score(np.clip(u + draws * (own / d), -far, far)) - model.score(u) - draws
+    others = -(bent.sum(axis=1, keepdims=True) - bent) / len(u)
+    rates = Rates(s, d, (draws + others) * own + u * of_d, of_d, lambda u: model.score(np.clip(u, -most, most)))
+    return draws + bent - bent.mean(axis=1, keepdims=True), rates
 
 
-def _score_of_rate(u: Floats, met: Floats, theta: Floats, link: Link) -> Floats:
-    """The score at which each item would win ½ + u against its opponents, by bisection."""
-    share = met / met.sum(axis=1, keepdims=True)
-    low, high = np.full(len(u), theta.min() - FARTHEST), np.full(len(u), theta.max() + FARTHEST)
-    for _ in range(40):
-        middle = (low + high) / 2
-        short = (share * (link.cdf(middle[:, None] - theta) - 0.5)).sum(axis=1) < u
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return np.asarray((low + high) / 2)
+RARE = 0.48
+"""Draws of a win rate minus ½ stop here: how far a score may be beyond is not a matter of noise any more."""
 
-
-FARTHEST = 30.0
-"""beyond this distance from all other scores no item wins or loses ever"""
+FARTHEST, STEP = 12.0, 0.125
+"""Beyond this distance from all other scores an item wins or loses but once in a hundred thousand."""
 
 
 def _released_scores(sources: _Sources) -> Error:
@@ -324,9 +350,9 @@ def _released_scores(sources: _Sources) -> Error:
     seal = rng.laplace(0, plan.seal_scale * float(plan.step), (sources.draws, n))
     of_s = sampling - inside + seal @ (_laplacian(curvature) + plan.gamma * np.eye(n))
     s = (met * (plan.link.cdf(difference) - 0.5)).sum(axis=1) + plan.gamma * theta
-    rates = _rates(s - s.mean(), met.sum(axis=1), of_s, np.zeros((1, n)), curvature, (met, theta, plan.link))
-    inverse = _inverse(curvature)
-    return Error(theta + plan.gamma * (inverse @ theta), of_s @ inverse, factor, (*note, *notes), rates)
+    model, d = _Model(met, theta, plan.link), met.sum(axis=1)
+    draws, rates = _of_scores(model, s - s.mean(), d, of_s, np.zeros((1, n)), curvature)
+    return Error(theta + plan.gamma * (_inverse(curvature) @ theta), draws, factor, (*note, *notes), rates)
 
 
 def _stated_design(sources: _Sources, law: ScoresLaw) -> tuple[Floats, tuple[str, ...]]:

@@ -27,7 +27,7 @@ Tell = Callable[[float], None]
 """called with the part of the work that is done"""
 
 
-def critical_values(sizes: Floats, level: float) -> Floats:
+def critical_values(sizes: NDArray[np.floating], level: float) -> Floats:
     """The value that at least `level` of the rows of |errors| stay below, for each column."""
     rows = len(sizes)
     place = min(rows - 1, math.ceil((rows + 1) * level) - 1)
