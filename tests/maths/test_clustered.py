@@ -162,7 +162,7 @@ def test_items_that_never_met_have_no_rank_sets() -> None:
 
 
 def test_rank_sets_hold_the_true_ranks() -> None:
-    """Of 60 simulated surveys with five close items, at the level 0.8, no item's set misses its rank in over a fifth."""
+    """Of 60 simulated surveys with five close items, at the level 0.8, no item's set misses its rank in over 20 %."""
     strengths = {"v": 0.4, "w": 0.2, "x": 0.0, "y": -0.2, "z": -0.4}
     misses = np.zeros(5)
     for seed in range(60):

@@ -17,7 +17,8 @@ def fit(
     cluster: Annotated[
         bool | None,
         ranking(
-            "Whether standard errors allow for votes of one person that hang together; if people are named, they do.",
+            "Standard errors that allow for votes of one person that hang together: usual where people are named. "
+            "--no-cluster takes all votes as independent.",
             None,
             "--cluster/--no-cluster",
             show_default=False,
