@@ -24,6 +24,7 @@ from quietrank.mechanisms.perturbed_mle.loss import Calibration, CalibrationWord
 from quietrank.mechanisms.registry import AUTO, MECHANISMS, MechanismWord
 from quietrank.planning.survey import PAPER, SPREADS, SpreadWord
 from quietrank.promise.privacy import Design, DesignWord, Neighbours, NeighboursWord, Unit, UnitWord
+from quietrank.simulation import Shape, ShapeWord
 from quietrank.statistics.method import Method, MethodWord
 
 PUBLIC = {name: getattr(qr, name) for name in qr.__all__ if callable(getattr(qr, name))}
@@ -56,6 +57,7 @@ def words(hint: Any) -> Iterator[str]:
         (MechanismWord, [AUTO, *(name for name in MECHANISMS if MECHANISMS[name].__module__.startswith("quietrank."))]),
         (LinkWord, list(links._BY_NAME)),
         (SpreadWord, [*SPREADS, PAPER]),
+        (ShapeWord, list(Shape)),
     ],
 )
 def test_a_type_checker_knows_all_words(hint: Any, known: list[str]) -> None:
@@ -76,6 +78,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
     columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by"}
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
+        ("synthetic", "group"),
         ("Ledger.create", "data"), ("Ledger.create", "path"),
         *((name, "ledger") for name in ("rank", "rank_by_group", "noisy_tally", "noisy_tally_by_group")),
     }  # fmt: skip
@@ -84,7 +87,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
 def hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The types of a function's parameters; some are written for the type checker only."""
     target = function.__init__ if inspect.isclass(function) else function
-    types = typing.get_type_hints(target, localns={"pa": pa})
+    types = typing.get_type_hints(target, localns={"pa": pa, **PUBLIC})
     return {name: hint for name, hint in types.items() if name != "return"}
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.nonprivate import NonPrivateFit
     from quietrank.publish.release import Release
-    from quietrank.simulation import simulate
+    from quietrank.simulation import simulate, synthetic
     from quietrank.votes.check import check
     from quietrank.votes.read import Votes, read_votes
 
@@ -54,6 +54,7 @@ _HOME = {
     "read_votes": "quietrank.votes.read",
     "rerank": "quietrank.pipeline",
     "simulate": "quietrank.simulation",
+    "synthetic": "quietrank.simulation",
 }
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "read_votes",
     "rerank",
     "simulate",
+    "synthetic",
 ]
 
 

@@ -18,6 +18,8 @@ from quietrank.crossing import Measured, cross
 from quietrank.errors import PrivacyError, QuietrankError, either, option
 from quietrank.estimate.methods import estimate, expected_of, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.maths.clustered import ClusterError
+from quietrank.maths.fit import fit_pairs
 from quietrank.maths.links import Link, LinkWord
 from quietrank.maths.pairs import Pairs
 from quietrank.mechanisms.choose import Choice, choose, released_by
@@ -27,15 +29,16 @@ from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
 from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.mechanisms.scatter import Share, checked_share, price, rest_of, scatter_noise
 from quietrank.promise.accounting import Ledger
-from quietrank.promise.arguments import file_path, number, parse
+from quietrank.promise.arguments import file_path, flag, number, parse
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import EVERY_VOTE, Bounded, Promise
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
 from quietrank.publish.release import Release
 from quietrank.publish.release import make_release as published
-from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, ScaleWord, View
+from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord, View
 from quietrank.statistics.method import Method, MethodWord, needs_pairs
+from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally
 from quietrank.votes.tally import Counting, count_votes, counting
@@ -277,12 +280,22 @@ def rerank(
     return release_of(tally, Request.of("auto", method, gamma, view=view))
 
 
-def fit(votes: Votes, *, ridge: float = 0.0, link: LinkWord = "logistic") -> NonPrivateFit:
+def fit(
+    votes: Votes,
+    *,
+    ridge: float = 0.0,
+    link: LinkWord = "logistic",
+    cluster: bool | None = None,
+    level: float = USUAL_LEVEL,
+) -> NonPrivateFit:
     """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at.
 
-    votes  what `read_votes` returned
-    ridge  γ in (γ/2)‖θ‖²; 0 is maximum likelihood, which needs every item to have won and lost
-    link   the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+    votes    what `read_votes` returned
+    ridge    γ in (γ/2)‖θ‖²; 0 is maximum likelihood, which needs every item to have won and lost
+    link     the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+    cluster  whether standard errors are clustered by person, which allows for votes of one person that hang together.
+             None: if people are named, and it can be done. False: all votes are taken as independent.
+    level    of the intervals and rank sets, from 0.5 to 0.999
 
     >>> import pyarrow as pa
     >>> import quietrank as qr
@@ -293,11 +306,21 @@ def fit(votes: Votes, *, ridge: float = 0.0, link: LinkWord = "logistic") -> Non
     """
     if not isinstance(votes, Votes):
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
+    by_person = votes.columns.person is not None if cluster is None else flag("cluster", cluster)
+    view = View.of(level, False, Scale.LOG_ODDS, None)
     (exact,) = count_votes(_ungrouped(votes), EVERY_VOTE, by_pair=True)
     assert isinstance(exact, PairTally)
     wins_i, wins_j = (np.asarray(wins * float(exact.step), np.float64) for wins in (exact.wins_i, exact.wins_j))
     pairs = Pairs(len(exact.items), exact.i.astype(np.int32), exact.j.astype(np.int32), wins_i, wins_j)
-    return NonPrivateFit.of(exact.items, pairs, ridge, link)
+    fitted = fit_pairs(pairs, ridge, link)
+    try:
+        gradients = gradients_by_person(votes, fitted) if by_person else None
+    except ClusterError as reason:
+        if cluster:
+            raise
+        note = f"Not clustered by person: {reason}."
+        return NonPrivateFit.of(exact.items, fitted, level=view.level, notes=(note,))
+    return NonPrivateFit.of(exact.items, fitted, gradients, level=view.level)
 
 
 # ---- the request ----------------------------------------------------------------------------------------------------

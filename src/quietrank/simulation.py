@@ -1,8 +1,8 @@
-"""Item strengths and a seed in, synthetic votes out. Seeds are used here, and in no release.
+"""Item strengths, or a published release, and a seed in; synthetic votes out. Seeds are used here, and in no release.
 
 Two forms: people who each compare a number of pairs drawn uniformly with replacement, and a comparison graph in
 which each pair is compared once with probability p. The winner is drawn by the Bradley–Terry model,
-P(i beats j) = 1/(1 + exp(θ_j − θ_i)).
+P(i beats j) = 1/(1 + exp(θ_j − θ_i)). Votes from a published model are one vote each by people who do not exist.
 """
 
 from __future__ import annotations
@@ -13,21 +13,31 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
-from quietrank.promise.arguments import file_path, number, whole_number
+from quietrank.maths.links import LOGISTIC, Link
+from quietrank.promise.arguments import file_path, number, parse, whole_number
 from quietrank.promise.declare import declare
 from quietrank.promise.items import check_names
 from quietrank.publish.files import VOTES, check_output, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from quietrank.estimate.noisy import GroupedTally, NoisyTally
+    from quietrank.publish.grouped import GroupedRelease
+    from quietrank.publish.model import PublishedModel
+    from quietrank.publish.release import Release
+
+Columns = dict[str, NDArray[Any]]
+"""votes as named columns of one length"""
 
 CHUNK = 1 << 20
 MOST_ITEMS = 1_000_000
@@ -124,11 +134,11 @@ def _whole(name: str, given: object, least: int) -> int:
     return value
 
 
-def _require_in_memory(votes: float) -> None:
+def _require_in_memory(votes: float, command: str = "simulate") -> None:
     if votes > MOST_IN_MEMORY:
         raise QuietrankError(
             f"at most {MOST_IN_MEMORY} votes fit in a table; ask for fewer, or write them to a file with the command "
-            "quietrank simulate"
+            f"quietrank {command}"
         )
 
 
@@ -150,7 +160,9 @@ def paper_strengths(n: int, rng: np.random.Generator) -> Floats:
     return np.asarray(theta - theta.mean())
 
 
-def people_votes(theta: Floats, people: int, per_person: int, rng: np.random.Generator) -> Iterator[Batch]:
+def people_votes(
+    theta: Floats, people: int, per_person: int, rng: np.random.Generator, link: Link = LOGISTIC
+) -> Iterator[Batch]:
     """Each person compares `per_person` pairs drawn uniformly with replacement."""
     votes, n = people * per_person, len(theta)
     for start in range(0, votes, CHUNK):
@@ -158,7 +170,7 @@ def people_votes(theta: Floats, people: int, per_person: int, rng: np.random.Gen
         i = rng.integers(n, size=len(index))
         j = rng.integers(n - 1, size=len(index))
         j += j >= i  # uniform over the other items
-        yield _decide(theta, i, j, rng, person=index // per_person)
+        yield _decide(theta, i, j, rng, index // per_person, link)
 
 
 def graph_votes(theta: Floats, p: float, rng: np.random.Generator) -> Iterator[Batch]:
@@ -166,11 +178,14 @@ def graph_votes(theta: Floats, p: float, rng: np.random.Generator) -> Iterator[B
     n = len(theta)
     for i in range(n - 1):
         j = np.arange(i + 1, n)[rng.random(n - 1 - i) < p]
-        yield _decide(theta, np.full(len(j), i), j, rng, person=None)
+        yield _decide(theta, np.full(len(j), i), j, rng, None)
 
 
-def _decide(theta: Floats, i: Integers, j: Integers, rng: np.random.Generator, person: Integers | None) -> Batch:
-    i_wins = rng.random(len(i)) < 1 / (1 + np.exp(theta[j] - theta[i]))
+def _decide(
+    theta: Floats, i: Integers, j: Integers, rng: np.random.Generator, person: Integers | None, link: Link = LOGISTIC
+) -> Batch:
+    with np.errstate(over="ignore"):  # the difference of two huge scores is infinite, and one always wins
+        i_wins = rng.random(len(i)) < link.cdf(theta[i] - theta[j])
     return Batch(person, np.where(i_wins, i, j), np.where(i_wins, j, i))
 
 
@@ -197,38 +212,129 @@ def read_strengths(path: Path) -> tuple[list[str], Floats]:
     return [name for name, _ in rows], np.array([strength for _, strength in rows])
 
 
+# ---- votes from a published model -------------------------------------------------------------------------------
+
+
+class Shape(StrEnum):
+    """Which columns synthetic votes have."""
+
+    LONG = "long"
+    """person, winner, loser"""
+    ARENA = "arena"
+    """model_a, model_b, winner, judge"""
+
+
+ShapeWord = Shape | Literal["long", "arena"]
+"""what callers may write: the word, or the member it stands for"""
+
+SYNTHETIC = "synthetic votes, drawn from a published model: nobody cast them"
+
+
+def synthetic(
+    published: Release | GroupedRelease | NoisyTally | GroupedTally,
+    votes: int,
+    *,
+    shape: ShapeWord = "long",
+    group: str | None = None,
+    seed: int | None = None,
+) -> pa.Table:
+    """Votes drawn from a published model, as a pyarrow table that `read_votes` reads. Costs nothing: nobody cast them.
+
+    published  a `Release` with method="bradley-terry", on any scale, or a `NoisyTally`, whose scores are computed first
+    votes      how many; every pair is equally likely, and nobody casts two. There are no ties.
+    shape      the columns. "long": person, winner, loser. "arena": model_a, model_b, winner, judge. In both of them the
+               column synthetic is always true, and people are called synthetic-1, synthetic-2 and so on.
+    group      which ranking is meant, where there is one for each group
+    seed       a whole number, 0 or more; the same one gives the same votes. None: new ones each time.
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    >>> release = qr.rank(votes, qr.Privacy(epsilon=1, unit="comparison"), method="bradley-terry")
+    >>> table = qr.synthetic(release, votes=100, seed=1)
+    >>> table.num_rows, table.column_names
+    (100, ['person', 'winner', 'loser', 'synthetic'])
+    """
+    import pyarrow
+
+    from quietrank.publish.model import published_model
+
+    number_of_votes = _whole("votes", votes, 1)
+    _require_in_memory(number_of_votes, "synthetic")
+    parts = synthetic_columns(published_model(published, group), number_of_votes, shape, seed)
+    return pyarrow.concat_tables([pyarrow.table(part, metadata={"quietrank": SYNTHETIC}) for part in parts])
+
+
+def synthetic_columns(model: PublishedModel, votes: int, shape: object, seed: object) -> Iterator[Columns]:
+    """That many votes of the model in this shape, some at a time."""
+    chosen = parse(Shape, "shape", shape)
+    if chosen is Shape.ARENA and {"model_a", "model_b"} & set(model.names):
+        raise QuietrankError(f"an item is called like a column of {option('shape', 'arena')}; use the shape long")
+    if votes > MOST_VOTES:
+        raise QuietrankError(f"at most {MOST_VOTES:g} votes can be drawn; got {option('votes', votes)}")
+    rng = np.random.default_rng(None if seed is None else _whole("seed", seed, 0))
+    batches = people_votes(model.theta, votes, 1, rng, model.link)
+    shaped = _long if chosen is Shape.LONG else _arena
+    return (shaped(batch, np.array(model.names, dtype=object), rng) for batch in batches)
+
+
+def _long(batch: Batch, names: NDArray[Any], rng: np.random.Generator) -> Columns:
+    votes = {"person": _nobody(batch), "winner": names[batch.winner], "loser": names[batch.loser]}
+    return votes | {"synthetic": np.ones(len(batch.winner), dtype=bool)}
+
+
+def _arena(batch: Batch, names: NDArray[Any], rng: np.random.Generator) -> Columns:
+    """The winner stands on either side with probability 1/2."""
+    left = rng.random(len(batch.winner)) < 0.5
+    a, b = np.where(left, batch.winner, batch.loser), np.where(left, batch.loser, batch.winner)
+    votes = {"model_a": names[a], "model_b": names[b], "winner": np.where(left, "model_a", "model_b")}
+    return votes | {"judge": _nobody(batch), "synthetic": np.ones(len(a), dtype=bool)}
+
+
+def _nobody(batch: Batch) -> NDArray[Any]:
+    """Names of people who do not exist, one per vote."""
+    assert batch.person is not None
+    return np.char.add("synthetic-", (batch.person + 1).astype(str))
+
+
+# ---- writing ----------------------------------------------------------------------------------------------------
+
+
 def write_votes(batches: Iterator[Batch], names: list[str], out: Path | None) -> int:
     """Write votes that `rank` reads (person, winner, loser) to a file, or as CSV to stdout; returns their number."""
+    return write_columns((_columns(batch, names) for batch in batches), out)
+
+
+def write_columns(parts: Iterator[Columns], out: Path | None, note: str | None = None) -> int:
+    """Write votes to a file, or as CSV to stdout; returns their number. A Parquet file carries the note."""
     if out is None:
-        return _write_csv(batches, names, sys.stdout)
+        return _write_csv(parts, sys.stdout)
     check_output(out, VOTES)
     with written_whole(out, VOTES, overwrite=False) as draft:
         if draft.suffix == ".parquet":
-            return _write_parquet(batches, names, draft)
+            return _write_parquet(parts, draft, note)
         opener: Any = gzip.open if draft.suffix == ".gz" else open
         with opener(draft, "wt", encoding="utf-8", newline="") as stream:
-            return _write_csv(batches, names, stream)
+            return _write_csv(parts, stream)
 
 
-def _write_csv(batches: Iterator[Batch], names: list[str], stream: IO[str]) -> int:
+def _write_csv(parts: Iterator[Columns], stream: IO[str]) -> int:
     writer = csv.writer(stream, lineterminator="\n")
     count = 0
-    for batch in batches:
-        columns = _columns(batch, names)
+    for columns in parts:
         if count == 0:
             writer.writerow(columns)
         writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-        count += len(batch.winner)
+        count += len(next(iter(columns.values())))
     return count
 
 
-def _write_parquet(batches: Iterator[Batch], names: list[str], out: Path) -> int:
+def _write_parquet(parts: Iterator[Columns], out: Path, note: str | None) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     count, writer = 0, None
-    for batch in batches:
-        table = pa.table(_columns(batch, names))
+    for columns in parts:
+        table = pa.table(columns, metadata=None if note is None else {"quietrank": note})
         writer = writer or pq.ParquetWriter(out, table.schema)
         writer.write_table(table)
         count += table.num_rows
@@ -237,7 +343,7 @@ def _write_parquet(batches: Iterator[Batch], names: list[str], out: Path) -> int
     return count
 
 
-def _columns(batch: Batch, names: list[str]) -> dict[str, NDArray[Any]]:
+def _columns(batch: Batch, names: list[str]) -> Columns:
     label = np.array(names)
     person = {} if batch.person is None else {"person": batch.person + 1}
     return person | {"winner": label[batch.winner], "loser": label[batch.loser]}

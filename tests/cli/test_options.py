@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 import typer
 
+from quietrank import simulation
 from quietrank.cli import options
 from quietrank.cli.app import app
 from quietrank.maths import links
@@ -28,6 +29,7 @@ def test_the_words_are_those_of_the_library() -> None:
     assert tuple(links._BY_NAME) == options.LINKS
     assert get_args(plan.SolveWord) == options.SOLUTIONS
     assert (*survey.SPREADS, survey.PAPER) == options.SPREADS
+    assert tuple(simulation.Shape) == options.SHAPES
 
 
 @pytest.mark.parametrize("command", ["rank", "plan", "audit"])

@@ -50,7 +50,18 @@ def test_the_table_is_long() -> None:
     """At least 200 different wrong command lines, over all commands."""
     assert len({words for words, _, _ in CALLS}) == len(CALLS) >= 200
     commands = {" ".join(words[: 2 if words[0] in ("ledger", "paper") else 1]) for words, _, _ in CALLS}
-    assert commands >= {"rank", "rerank", "check", "fit", "simulate", "demo", "plan", "audit", "paper --figure"}
+    assert commands >= {
+        "rank",
+        "rerank",
+        "check",
+        "fit",
+        "simulate",
+        "synthetic",
+        "demo",
+        "plan",
+        "audit",
+        "paper --figure",
+    }
     assert commands >= {"paper check", "ledger new", "ledger show", "ledger verify"}
 
 

@@ -185,6 +185,7 @@ def _make_results(folder: Path, votes: Votes, lands: Votes) -> None:
     person, vote = Privacy(1, "person", max_per_person=2), Privacy(1, "comparison")
     rank(votes, vote).to_json(folder / "release.json")
     rank(votes, vote).to_csv(folder / "release.csv")
+    rank(votes, vote, method="bradley-terry").to_json(folder / "scores.json")
     rank_by_group(lands, person).to_json(folder / "grouped-release.json")
     good = json.loads(noisy_tally(votes, vote).to_json(folder / "tally.json"))
     grouped = json.loads(noisy_tally_by_group(lands, person).to_json(folder / "grouped.json"))
@@ -799,6 +800,13 @@ OTHERS: list[Line] = [
     ("fit votes.csv --ridge much", USAGE, INVALID),
     ("fit votes.csv --link probit", REFUSED, "probit"),
     ("fit votes.csv --link ''", REFUSED, "unknown --link"),
+    ("fit votes.csv --level 0", REFUSED, "--level must be a number from 0.5 to 0.999"),
+    ("fit votes.csv --level 1", REFUSED, "--level must be"),
+    ("fit votes.csv --level nan", REFUSED, "--level nan"),
+    ("fit votes.csv --level high", USAGE, INVALID),
+    ("fit plain.csv --ridge 1 --cluster", REFUSED, "no column names the person; say which does with --person"),
+    ("fit nobody.csv --ridge 1 --cluster", REFUSED, "some votes name no person"),
+    ("fit votes.csv --cluster=yes", USAGE, "does not take a value"),
     ("fit always.csv", REFUSED, "--ridge"),
     ("fit strangers.csv --items x,y", REFUSED, "declare every item with --items"),
     ("fit header-only.csv", REFUSED, "has no votes"),
@@ -855,6 +863,53 @@ SIMULATE: list[Line] = [
         ("--items 5 --p 0.5 --out no/v.csv", REFUSED, "no folder"),
         ("--items 5 --p 0.5 --overwrite", USAGE, "No such option"),
     ]
+]
+
+SYNTHETIC: list[Line] = [
+    (f"synthetic {words}", code, message)
+    for words, code, message in [
+        ("", USAGE, "Missing"),
+        ("scores.json", USAGE, "Missing option"),
+        ("nowhere.json --votes 5", REFUSED, "cannot read nowhere.json"),
+        ("folder --votes 5", REFUSED, "cannot read folder"),
+        ("'' --votes 5", REFUSED, "cannot read"),
+        ("mine.json --votes 5", REFUSED, "neither a release nor a noisy tally"),
+        ("numbers.json --votes 5", REFUSED, "neither a release nor a noisy tally"),
+        ("tally-of-tomorrow.json --votes 5", REFUSED, "neither a release nor a noisy tally"),
+        ("broken.json --votes 5", REFUSED, "is not JSON"),
+        ("votes.csv --votes 5", REFUSED, "is not JSON"),
+        ("tally-values-nan.json --votes 5", REFUSED, "damaged"),
+        ("release.json --votes 5", REFUSED, "rank with --method bradley-terry"),
+        ("grouped-release.json --votes 5", REFUSED, "say which group: --group must be one of n, s"),
+        ("grouped-release.json --votes 5 --group n", REFUSED, "rank with --method bradley-terry"),
+        ("grouped.json --votes 5", REFUSED, "--group must be one of n, s"),
+        ("grouped.json --votes 5 --group w", REFUSED, "there is no group 'w'"),
+        ("grouped.json --votes 5 --group ''", REFUSED, "there is no group ''"),
+        ("scores.json --votes 5 --group n", REFUSED, "leave --group out"),
+        ("tally.json --votes 5 --group n", REFUSED, "leave --group out"),
+        ("scores.json --votes 0", USAGE, INVALID),
+        ("scores.json --votes -1", USAGE, INVALID),
+        ("scores.json --votes 1.5", USAGE, INVALID),
+        ("scores.json --votes ''", USAGE, INVALID),
+        ("scores.json --votes many", USAGE, INVALID),
+        ("scores.json --votes 99999999999999999999 --out v.csv", REFUSED, "at most .* votes can be drawn"),
+        ("scores.json --votes 5 --shape wide", REFUSED, "--shape must be one of long, arena"),
+        ("scores.json --votes 5 --shape ''", REFUSED, "--shape must be one of"),
+        ("scores.json --votes 5 --seed -1", USAGE, INVALID),
+        ("scores.json --votes 5 --seed ''", USAGE, INVALID),
+        ("scores.json --votes 5 --out v.txt", USAGE, "--out writes votes: name it .csv"),
+        ("scores.json --votes 5 --out ''", USAGE, "--out writes votes"),
+        ("scores.json --votes 5 --out votes.csv", REFUSED, "not replaced"),
+        ("scores.json --votes 5 --out folder.csv", REFUSED, "is a folder"),
+        ("scores.json --votes 5 --out no/v.csv", REFUSED, "no folder"),
+        ("scores.json --votes 5 --overwrite", USAGE, "No such option"),
+        ("scores.json tally.json --votes 5", USAGE, "unexpected extra"),
+    ]
+]
+SYNTHETIC += [
+    (("synthetic", f"{BYTE}.json", "--votes", "5"), REFUSED, r"cannot read \\udcff"),
+    (("synthetic", "grouped.json", "--votes", "5", "--group", ESCAPE), REFUSED, r"no group '\\x1b"),
+    (("synthetic", "t" * 5000, "--votes", "5"), REFUSED, "too long"),
 ]
 
 SURVEY = "plan --items 5 --people 20 --per-person 3 --repetitions 10"
@@ -1027,6 +1082,7 @@ LINES = [
     *RERANK,
     *OTHERS,
     *SIMULATE,
+    *SYNTHETIC,
     *PLAN,
     *AUDIT,
     *PAPER,

@@ -14,6 +14,17 @@ def fit(
     source: VotesOptions,
     ridge: Annotated[float, ranking("γ in (γ/2)‖θ‖²; 0 is maximum likelihood.", min=0)] = 0.0,
     link: Annotated[str, ranking("The model of a vote.", choice(LINKS))] = "logistic",
+    cluster: Annotated[
+        bool | None,
+        ranking(
+            "Standard errors that allow for votes of one person that hang together: usual where people are named. "
+            "--no-cluster takes all votes as independent.",
+            None,
+            "--cluster/--no-cluster",
+            show_default=False,
+        ),
+    ] = None,
+    level: Annotated[float, ranking("Of the intervals and rank sets, from 0.5 to 0.999.", "P")] = 0.9,
     skip_invalid: SkipInvalid = False,
     format: Printed = Format.TABLE,
 ) -> None:
@@ -23,6 +34,7 @@ def fit(
     from quietrank.render.table import render_fit
 
     with busy("fitting …"):
-        scores = pipeline.fit(source.read(any_items=True, skip_invalid=skip_invalid), ridge=ridge, link=link)
+        votes = source.read(any_items=True, skip_invalid=skip_invalid)
+        scores = pipeline.fit(votes, ridge=ridge, link=link, cluster=cluster, level=level)
     warn(WARNING)
     print_result(scores, render_fit, format)

@@ -48,6 +48,7 @@ CALIBRATIONS = ("tight", "published")
 LINKS = ("logistic", "hyperbolic-secant")
 SOLUTIONS = ("epsilon", "people")
 SPREADS = ("close", "typical", "clear", "paper")
+SHAPES = ("long", "arena")
 
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""

@@ -75,12 +75,22 @@ class Fit:
         hessian, n = self._hessian, self.pairs.n_items
         if n > SMALL and n**2 * hessian.ordering[1] <= 2e9:
             return np.sqrt(_banded_variances(hessian))
-        if n > MAX_STANDARD_ERRORS:
+        self._require_dense("standard errors")
+        return np.sqrt(_dense_variances(hessian))
+
+    def _require_dense(self, what: str) -> None:
+        """Refuse what takes an n-by-n inverse for more items than that is sensible for."""
+        if (n := self.pairs.n_items) > MAX_STANDARD_ERRORS:
             raise SolverError(
-                f"standard errors of all {n} items need an n-by-n inverse; ask for the items you want with "
+                f"{what} of all {n} items need an n-by-n inverse; ask for the items you want with "
                 f"standard_errors_of(items), or fit at most {MAX_STANDARD_ERRORS} items"
             )
-        return np.sqrt(_dense_variances(hessian))
+
+    @property
+    def covariance(self) -> Floats:
+        """P H⁻¹ P, of all scores at once: their covariance if the model holds and all votes are independent."""
+        self._require_dense("the covariance")
+        return _dense_covariance(self._hessian)
 
     def standard_errors_of(self, items: ArrayLike) -> Floats:
         """The standard errors of some items, one linear system each: for fits with very many items."""
@@ -105,15 +115,29 @@ class Fit:
 
 
 def _dense_variances(hessian: Hessian) -> Floats:
+    """The diagonal of P H⁻¹ P."""
+    inverse, excess = _lifted_inverse(hessian)
+    return np.maximum(inverse.diagonal() - excess, 0.0)
+
+
+def _dense_covariance(hessian: Hessian) -> Floats:
+    """P H⁻¹ P."""
+    inverse, excess = _lifted_inverse(hessian)
+    labels = hessian.problem.components
+    whole = np.triu(inverse) + np.triu(inverse, 1).T
+    whole -= np.where(labels[:, None] == labels, excess, 0.0)
+    return whole
+
+
+def _lifted_inverse(hessian: Hessian) -> tuple[Floats, Floats]:
+    """The inverse of H + Σ_C δ·1_C 1_Cᵀ/|C| (upper triangle), and its excess over P H⁻¹ P: 1/(|C|(γ + δ)) within C."""
     matrix, delta = component_lifted(hessian)
     if len(matrix) <= SMALL:
         inverse = _sweep(np.triu(matrix) + np.triu(matrix, 1).T)
     else:
         inverse = linalg.lapack.dpotri(linalg.cholesky(matrix, check_finite=False))[0]
-    # the inverse of H + Σ_C δ·1_C 1_Cᵀ/|C| exceeds P H⁻¹ P by 1_C 1_Cᵀ/(|C|(γ + δ))
     labels = hessian.problem.components
-    excess = 1 / (np.bincount(labels)[labels] * (hessian.problem.ridge + delta))
-    return np.maximum(inverse.diagonal() - excess, 0.0)
+    return inverse, 1 / (np.bincount(labels)[labels] * (hessian.problem.ridge + delta))
 
 
 def _sweep(matrix: Floats) -> Floats:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from quietrank.arrays import Floats
 from quietrank.errors import SolverError
-from quietrank.maths.fit import Fit, fit_pairs
-from quietrank.maths.links import LinkWord
-from quietrank.maths.pairs import Pairs
+from quietrank.estimate.fitted import RankSets, intervals, rank_sets
+from quietrank.maths.clustered import FEW_PEOPLE, clustered_covariance
+from quietrank.maths.fit import Fit
 from quietrank.promise.items import Items
 from quietrank.publish.files import FIT
 from quietrank.publish.release import order
 from quietrank.publish.tabular import Tabular
+from quietrank.publish.view import USUAL_LEVEL
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from scipy.sparse import csr_array
 
 WARNING = "Not private: exact scores from exact votes. Do not publish where the votes are confidential."
+MOST_COMPARED = 1000
+"""for more items no rank sets are computed, which takes all differences between items"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,14 +45,36 @@ class NonPrivateFit(Tabular):
     fitted: Fit
     standard_errors: Floats | None
     """None where there are too many items to compute them all"""
+    clustered: bool = False
+    """whether the errors allow for votes of one person that hang together, or take all votes as independent"""
+    covariance: Floats | None = None
+    """of the scores; None where there are more than a thousand items"""
+    level: float = USUAL_LEVEL
+    """of the intervals and rank sets"""
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, items: Items, pairs: Pairs, ridge: float, link: LinkWord) -> NonPrivateFit:
-        fitted = fit_pairs(pairs, ridge, link)
+    def of(
+        cls,
+        items: Items,
+        fitted: Fit,
+        gradients: csr_array | None = None,
+        *,
+        level: float = USUAL_LEVEL,
+        notes: tuple[str, ...] = (),
+    ) -> NonPrivateFit:
+        """The fit with its errors: clustered, if each person's gradient is given, else those of independent votes."""
+        few = len(items) <= MOST_COMPARED
+        if gradients is not None:
+            covariance = clustered_covariance(fitted, gradients)
+            people, errors = gradients.shape[0], np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+            notes += (f"With only {people} people, clustered errors may be too small.",) if people < FEW_PEOPLE else ()
+            return cls(items, fitted, errors, True, covariance if few else None, level, notes)
         try:
-            return cls(items, fitted, fitted.standard_errors)
+            errors = fitted.standard_errors
         except SolverError:
-            return cls(items, fitted, None)
+            return cls(items, fitted, None, level=level, notes=notes)
+        return cls(items, fitted, errors, False, fitted.covariance if few else None, level, notes)
 
     @property
     def scores(self) -> Floats:
@@ -57,17 +86,39 @@ class NonPrivateFit(Tabular):
         """Whether any two scores may be compared; if not, only those within a component of the comparison graph."""
         return self.fitted.comparable
 
+    @property
+    def error_kind(self) -> str:
+        """What the standard errors take as given, in one sentence."""
+        if self.clustered:
+            return "Standard errors clustered by person: the votes of one person may hang together."
+        return "Standard errors are model-based: all votes are taken as independent."
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The items from the highest score to the lowest, by their places on the list."""
+        return order(self.scores, self.items.names)
+
+    @cached_property
+    def rank_sets(self) -> RankSets | None:
+        """Which ranks each item may have; None where scores cannot be compared, or there are too many of them."""
+        if self.covariance is None or not self.comparable:
+            return None
+        return rank_sets(self.scores, self.covariance, self.order, self.level)
+
     def rows(self) -> list[dict[str, Any]]:
-        """rank, item, score, standard error, and the component where there is more than one."""
-        rows = []
-        for rank, k in enumerate(order(self.scores, self.items.names), 1):
-            row: dict[str, Any] = {"rank": rank, "item": self.items.names[k], "score": float(self.scores[k])}
-            if self.standard_errors is not None:
-                row["standard_error"] = float(self.standard_errors[k])
-            if not self.comparable:
-                row["component"] = int(self.fitted.components[k]) + 1
-            rows.append(row)
-        return rows
+        """rank, item, score and how sure that is, and the component where there is more than one."""
+        columns: dict[str, Any] = {"score": self.scores}
+        if self.standard_errors is not None:
+            low, high = intervals(self.scores, self.standard_errors, self.level)
+            columns |= {"standard_error": self.standard_errors, "score_low": low, "score_high": high}
+        if (sets := self.rank_sets) is not None:
+            columns |= {"rank_low": sets.low, "rank_high": sets.high, "tier": sets.tier}
+        if not self.comparable:
+            columns["component"] = self.fitted.components + 1
+        return [
+            {"rank": rank, "item": self.items.names[k]} | {name: column[k].item() for name, column in columns.items()}
+            for rank, k in enumerate(self.order, 1)
+        ]
 
     def _page(self) -> Group:
         from rich.console import Group
@@ -91,4 +142,8 @@ class NonPrivateFit(Tabular):
             "converged": self.fitted.converged,
             "gradient_norm": self.fitted.gradient_norm,
             "comparable": self.comparable,
+            "standard_errors": None if self.standard_errors is None else self.error_kind,
+            "clustered": self.clustered,
+            "level": self.level,
+            "notes": list(self.notes),
         }

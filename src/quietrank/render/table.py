@@ -6,6 +6,7 @@ import io
 import shutil
 from collections.abc import Sequence
 from statistics import median
+from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
@@ -148,12 +149,45 @@ def drowning(items: int, mechanism: str) -> float:
 
 
 def render_fit(fitted: NonPrivateFit) -> Group:
-    """Exact scores with their standard errors."""
+    """Exact scores with their standard errors, intervals and rank sets."""
     title = f"{len(fitted.items)} items by exact Bradley–Terry scores, ridge {fitted.fitted.ridge:g} (not private)"
-    parts = [Text(title, style="bold"), *_table(fitted.rows())]
+    rows = fitted.rows()
+    parts = [Text(title, style="bold"), *_fit_table(rows)]
+    if fitted.standard_errors is not None:
+        ranks = " and ranks" if "rank_low" in rows[0] else ""
+        parts.append(Text(f"{fitted.error_kind} Intervals{ranks} at the level {fitted.level:g}."))
     if not fitted.comparable:
         parts.append(Text("Some items never met, directly or through others: compare scores within a component only."))
-    return Group(*parts)
+    return Group(*parts, *(Text(f"Note: {note}", style="dim") for note in fitted.notes))
+
+
+FIT_COLUMNS = {
+    "rank": "{rank:d}",
+    "item": "{item}",
+    "score": "{score:.3f}",
+    "± standard error": "{standard_error:.3f}",
+    "interval": "{score_low:.2f} to {score_high:.2f}",
+    "ranks": "{rank_low:d} to {rank_high:d}",
+    "tier": "{tier:d}",
+    "component": "{component:d}",
+}
+"""heading of each column, and how it is made from a row; left out where the row does not have it"""
+
+
+def _fit_table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
+    """The first rows, in the columns that they have."""
+    table = Table(box=box.SIMPLE_HEAD)
+    known = {
+        heading: cell
+        for heading, cell in FIT_COLUMNS.items()
+        if all(name in rows[0] for _, name, _, _ in Formatter().parse(cell) if name)
+    }
+    for heading in known:
+        table.add_column(heading, justify="left" if heading == "item" else "right", overflow="fold")
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*(Text(visible(cell.format(**row))) for cell in known.values()))
+    left_out = len(rows) - MOST_ROWS
+    return [table, *([Text(f"… and {left_out} more; the CSV format shows all.", style="dim")] if left_out > 0 else [])]
 
 
 def as_text(rendered: Group) -> str:

@@ -1,0 +1,36 @@
+"""A fit and each person's gradient in; the covariance of the scores, clustered by person, out (the sandwich)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from quietrank.arrays import Floats
+from quietrank.errors import SolverError
+from quietrank.maths.fit import MAX_STANDARD_ERRORS, Fit
+
+FEW_PEOPLE = 30
+"""below about as many the sandwich tends to be too small"""
+
+
+class ClusterError(SolverError):
+    """Errors cannot be clustered by person, for this reason."""
+
+
+def clustered_covariance(fit: Fit, gradients: csr_array) -> Floats:
+    """P H⁻¹ (Σ_p g_p g_pᵀ) H⁻¹ P · m/(m − 1); the rows of `gradients` are the g_p of m people.
+
+    The votes of one person may hang together in any way; people are independent (Liang and Zeger 1986). A g_p sums to
+    0 on every component, so P g_p = g_p.
+    """
+    people = gradients.shape[0]
+    bread, meat = fit.covariance, gradients.T @ gradients
+    return np.asarray(people / (people - 1) * (bread @ (meat @ bread)))
+
+
+def require_clusters(items: int, people: int) -> None:
+    """Refuse what has no clustered errors: a single person, or more items than a matrix is made for."""
+    if people < 2:
+        raise ClusterError("there is only one person, so nothing shows how people differ")
+    if items > MAX_STANDARD_ERRORS:
+        raise ClusterError(f"there are more than {MAX_STANDARD_ERRORS} items")

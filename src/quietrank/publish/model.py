@@ -1,0 +1,106 @@
+"""A published release or a saved noisy tally in; the model of votes that it publishes out. Costs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from quietrank.arrays import Floats
+from quietrank.errors import ReleaseError, SolverError, either, option
+from quietrank.estimate.methods import estimate
+from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.maths.links import LOGISTIC, Link, get_link
+from quietrank.publish import grouped, release, tally_file
+from quietrank.publish.grouped import GroupedRelease
+from quietrank.publish.release import Release
+from quietrank.publish.tabular import read_json
+from quietrank.publish.view import ELO, Scale
+from quietrank.statistics.method import Method
+
+Published = Release | GroupedRelease | NoisyTally | GroupedTally
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedModel:
+    """P(i beats j) = F(θ_i − θ_j), with F the link."""
+
+    names: tuple[str, ...]
+    theta: Floats
+    link: Link = LOGISTIC
+
+
+def read_published(path: Path) -> Published:
+    """The release, or the noisy tally, that a file holds; of one ranking or of all groups."""
+    values = read_json(path)
+    kind = values.get("format") if isinstance(values, dict) else None
+    if kind == release.FORMAT:
+        return Release.from_dict(values)
+    if kind == grouped.FORMAT:
+        return GroupedRelease.from_dict(values)
+    if kind in (tally_file.FORMAT, tally_file.GROUPED_FORMAT):
+        return tally_file.from_dict(values)
+    raise ReleaseError(f"{path} holds neither a release nor a noisy tally; give a file that rank has written")
+
+
+def published_model(published: object, group: str | None = None) -> PublishedModel:
+    """The Bradley–Terry model of one ranking; `group` says which, where there are several."""
+    one = _one_of(published, group)
+    return _of_tally(one) if isinstance(one, NoisyTally) else _of_release(one)
+
+
+def _one_of(published: object, group: str | None) -> Release | NoisyTally:
+    """The ranking that is meant."""
+    if isinstance(published, GroupedRelease | GroupedTally):
+        parts: dict[str, Release | NoisyTally] = {}
+        parts.update(published.releases if isinstance(published, GroupedRelease) else published.tallies)
+        if not isinstance(group, str) or group not in parts:
+            problem = "say which group" if group is None else f"there is no group {group!r}"
+            raise ReleaseError(f"{problem}: {option('group')} must be one of {', '.join(parts)}")
+        return parts[group]
+    if not isinstance(published, Release | NoisyTally):
+        raise ReleaseError("give a release or a noisy tally: what rank or noisy_tally returned, or from_json read")
+    if group is not None:
+        raise ReleaseError(f"there are no groups in it; leave {option('group')} out (got {option('group', group)})")
+    return published
+
+
+def _of_tally(tally: NoisyTally) -> PublishedModel:
+    return PublishedModel(tally.items.names, estimate(tally, Method.BRADLEY_TERRY).scores)
+
+
+def _of_release(one: Release) -> PublishedModel:
+    if one.method != Method.BRADLEY_TERRY:
+        raise ReleaseError(
+            f"this release ranks by {one.method}, which says nothing about how often one item beats another; rank with "
+            f"{option('method', 'bradley-terry')}, or {either('rerank a noisy tally', 'rerank a saved tally')} with it"
+        )
+    if len(one) < 2:
+        raise ReleaseError("only one item is left in this release, and a vote needs two; give one with more of them")
+    scores = np.array([row.score for row in one])
+    return PublishedModel(tuple(row.item for row in one), _log_odds(scores, one.scale), _link(one))
+
+
+def _log_odds(scores: Floats, scale: Scale) -> Floats:
+    """Scores on the model's own scale, up to a shift, which no vote depends on; the inverse of `View.scaled`."""
+    if scale is Scale.ELO:
+        return scores / ELO
+    if scale is Scale.PROBABILITY:
+        if scores.min() < 0 or scores.max() > 1:
+            raise ReleaseError("its scores should be probabilities, and are not from 0 to 1; use an undamaged copy")
+        inside = np.clip(scores, 1e-16, 1 - 1e-16)  # 0 and 1 are rounded
+        return np.asarray(np.log(inside) - np.log1p(-inside))
+    return scores
+
+
+def _link(one: Release) -> Link:
+    """The link that the release was made with; only the perturbed MLE has a choice."""
+    name = str(dict(one.mechanism.figures).get("link", LOGISTIC.name))
+    try:
+        return get_link(name)
+    except SolverError:
+        raise ReleaseError(
+            f"this release was made with the link {name!r}, which is not known here; give one made with "
+            f"{option('link', 'logistic')} or {option('link', 'hyperbolic-secant')}"
+        ) from None

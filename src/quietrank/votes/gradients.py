@@ -1,0 +1,77 @@
+"""Votes and their fit in; each person's gradient of the log-likelihood out, for errors that are clustered by person.
+
+Confidential; used by `fit` alone, which is not private. The engine adds up per person and item; rows stay there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from quietrank.errors import option
+from quietrank.maths.clustered import ClusterError, require_clusters
+from quietrank.maths.fit import Fit
+from quietrank.votes.read import Votes, collect
+from quietrank.votes.snapshot import NO_FLAW, snapshot
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+MOST_SUMS = 20_000_000
+"""of different people and items: they take a gigabyte"""
+
+
+def gradients_by_person(votes: Votes, fit: Fit) -> csr_array:
+    """A row per person: g_p = Σ over p's votes of (yψ(x) − (1 − y)ψ(−x))(e_a − e_b), x = θ_a − θ_b, ψ = (log F)'.
+
+    With the logistic link that is (y − F(x))(e_a − e_b). Raises ClusterError with the reason where there are none.
+    """
+    if votes.columns.person is None:
+        raise ClusterError(f"no column names the person; say which does with {option('person')}")
+    with snapshot(votes, named=False) as table:
+        rows = table.filter(table.flaw == NO_FLAW)
+        sums = collect(votes.source, _sums(rows, _slopes(fit)).limit(MOST_SUMS + 1))
+    if sums.num_rows > MOST_SUMS:
+        raise ClusterError(f"there are more than {MOST_SUMS} combinations of a person and an item")
+    if sums["person"].null_count:
+        raise ClusterError("some votes name no person")
+    return _matrix(sums, fit.pairs.n_items)
+
+
+def _slopes(fit: Fit) -> ir.Table:
+    """How steep the log-likelihood is for a vote on each pair that met: first, second, won = ψ(x), lost = ψ(−x)."""
+    import ibis
+    import pyarrow as pa
+
+    i, j = fit.pairs.i.astype(np.int64), fit.pairs.j.astype(np.int64)
+    x = fit.scores[i] - fit.scores[j]
+    up, down = fit.link.grad(x), fit.link.grad(-x)
+    both_ways = {"first": (i, j), "second": (j, i), "won": (up, down), "lost": (down, up)}
+    return ibis.memtable(pa.table({name: np.concatenate(sides) for name, sides in both_ways.items()}))
+
+
+def _sums(rows: ir.Table, slopes: ir.Table) -> ir.Table:
+    """Per person and item: the entry of the gradient."""
+    met = rows.join(slopes, [("a", "first"), ("b", "second")])
+    if "y" in rows.columns:
+        y = met.y.cast("float64") / 2
+        slope = y * met.won - (1 - y) * met.lost
+    else:
+        slope = met.won
+    votes = met.select("person", "a", "b", slope=slope).view()
+    first = votes.group_by("person", item=votes.a).agg(slope=votes.slope.sum())
+    second = votes.group_by("person", item=votes.b).agg(slope=-votes.slope.sum())
+    sides = first.union(second)
+    return sides.group_by("person", "item").agg(slope=sides.slope.sum())
+
+
+def _matrix(sums: pa.Table, items: int) -> csr_array:
+    """The sums as a sparse matrix, people by items."""
+    coded = sums["person"].combine_chunks().dictionary_encode()
+    people = len(coded.dictionary)
+    require_clusters(items, people)
+    places = (coded.indices.to_numpy(), sums["item"].to_numpy())
+    return csr_array((sums["slope"].to_numpy(), places), shape=(people, items))
