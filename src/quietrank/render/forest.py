@@ -205,7 +205,8 @@ class _Page:
     @cached_property
     def above_rows(self) -> float:
         """Room for the title of a panel, or for its headings, and for the axis if it is repeated."""
-        return 0.28 + (0.2 if self.is_tall else 0.0)
+        is_headed = any([*self.picture.headings, *(panel.title for panel in self.picture.panels)])
+        return (0.28 if is_headed else 0.1) + (0.2 if self.is_tall else 0.0)
 
     @cached_property
     def band_height(self) -> float:
@@ -294,15 +295,17 @@ class _Page:
         axes.xaxis.set_major_formatter(_plain(ScalarFormatter(useOffset=False)))
         if self.picture.reference is not None:
             axes.axvline(self.picture.reference, color=self.colours.rule, linewidth=0.8)
+        self._guides(axes)
         self._lines(axes, [(place, mark.score_ends) for place, mark in panel.known], "intervals")
         self._points(axes, [(place, mark.score) for place, mark in panel.known])
         self._exact(axes, [(place, mark.exact[0]) for place, mark in panel.known if mark.exact is not None])
 
     def _ranks(self, axes: Axes, panel: Panel) -> None:
         last = self.picture.last_rank
-        axes.set_xlim(1 - 0.05 * last, last * 1.05)
+        axes.set_xlim(1 - 0.06 * last, last * 1.06)
         axes.set_xlabel("rank", fontsize=HEADING)
-        axes.set_xticks(rank_ticks(last, 6 if self._is_alone else 3))
+        axes.set_xticks(rank_ticks(last, 6 if self._is_alone else 4))
+        self._guides(axes)
         self._lines(axes, [(place, mark.rank_ends) for place, mark in panel.known], "rank sets")
         self._points(axes, [(place, mark.rank) for place, mark in panel.known])
         self._exact(axes, [(place, mark.exact[1]) for place, mark in panel.known if mark.exact is not None])
@@ -315,15 +318,15 @@ class _Page:
     def _points(self, axes: Axes, points: Sequence[tuple[int, float]]) -> None:
         axes.plot(
             [x for _, x in points], [place for place, _ in points], "o", color=self.colours.mark,
-            markersize=self.row.point, label="points", zorder=3,
+            markersize=self.row.point, label="points", zorder=3, clip_on=False,
         )  # fmt: skip
 
     def _exact(self, axes: Axes, points: Sequence[tuple[int, float]]) -> None:
         if points:
             axes.plot(
                 [x for _, x in points], [place for place, _ in points], "D", color=self.colours.exact,
-                markerfacecolor="none", markersize=self.row.point * 1.6, markeredgewidth=self.row.line * 0.7,
-                label="exact", zorder=4,
+                markerfacecolor="none", markersize=self.row.point * 1.45, markeredgewidth=self.row.line * 0.7,
+                label="exact", zorder=4, clip_on=False,
             )  # fmt: skip
 
     def _score_limits(self) -> tuple[float, float]:
@@ -352,6 +355,12 @@ class _Page:
         )  # fmt: skip
         axes.xaxis.label.set_color(self.colours.text)
         return axes
+
+    def _guides(self, axes: Axes) -> None:
+        """Where there are many rows, a faint line through each, for the eye to follow."""
+        if self.is_tall:
+            rows, across = range(len(self.picture.labels)), axes.get_yaxis_transform()
+            axes.hlines(rows, 0, 1, transform=across, colors=self.colours.grid, linewidth=0.5, zorder=0.5)
 
     def _write(self, left: float, top: float, words: str, size: float, colour: str, **more: Any) -> None:
         if words:

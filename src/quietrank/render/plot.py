@@ -44,8 +44,8 @@ AS_DRAWN: dict[Any, Any] = {
 """a reader's own settings must not change the page; the font is theirs"""
 MISSING = "Glyph .* missing"
 BOXES = (
-    "some letters are not in the font and are drawn as boxes; write the figure as .svg, or set matplotlib's font.family "
-    "to a font that has them"
+    "some letters are not in the font and are drawn as boxes; write the figure as .svg, or set font.family in "
+    "matplotlib's settings to a font that has them"
 )
 
 METHODS = {
