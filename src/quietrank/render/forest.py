@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from quietrank.render.style import STYLE
@@ -114,6 +115,8 @@ class Picture:
     """what the scores are, and their unit"""
     last_rank: int
     notes: tuple[str, ...]
+    promise: str
+    """the last of the small print"""
     reference: float | None = None
     """a score to compare with, such as that of an average item"""
     tiers: tuple[int, ...] = ()
@@ -200,7 +203,9 @@ class _Page:
     @cached_property
     def notes(self) -> list[str]:
         room = self.width - 2 * MARGIN
-        return [line for note in self.picture.notes for line in _wrapped(note, room, SMALL_PRINT)]
+        return [
+            line for note in (*self.picture.notes, self.picture.promise) for line in _wrapped(note, room, SMALL_PRINT)
+        ]
 
     @cached_property
     def above_rows(self) -> float:
@@ -334,7 +339,7 @@ class _Page:
         values = [mark.score for mark in marks]
         values += [end for mark in marks if mark.score_ends is not None for end in mark.score_ends]
         values += [mark.exact[0] for mark in marks if mark.exact is not None]
-        low, high = min(values), max(values)
+        low, high = min(filter(isfinite, values)), max(filter(isfinite, values))
         room = 0.04 * (high - low) or max(abs(high), 1.0)
         return low - room, high + room
 

@@ -122,7 +122,8 @@ def _single(release: Release, exact: Exact) -> Picture:
         headings=_headings(release),
         axis=_axis(release)[0],
         last_rank=_last_rank([rows]),
-        notes=(*left_out, *_reading(release, tiers=True), _literal(release.statement)),
+        notes=(*left_out, *_reading(release, tiers=True)),
+        promise=visible(release.statement),
         reference=_axis(release)[1],
         tiers=tier_edges([row.tier for row in rows]),
     )
@@ -146,7 +147,8 @@ def _grouped(grouped: GroupedRelease, exact: Exact) -> Picture:
         headings=("", ""),
         axis=_axis(first)[0],
         last_rank=_last_rank([release.ranking for _, release in shown]),
-        notes=(*left_out, order, *_reading(first, tiers=False), _literal(grouped.statement)),
+        notes=(*left_out, order, *_reading(first, tiers=False)),
+        promise=visible(grouped.statement),
         reference=_axis(first)[1],
     )
 
@@ -208,10 +210,6 @@ def _first_columns(text: str, most: int) -> str:
     return next(text[:k] for k in range(min(most, len(text)), -1, -1) if _columns(text[:k]) <= most)
 
 
-def _literal(text: str) -> str:
-    return visible(text)
-
-
 def _method(release: Release) -> str:
     if release.method == "bradley-terry":
         return "Bradley–Terry score"
@@ -256,7 +254,7 @@ def _reading(release: Release, *, tiers: bool) -> list[str]:
 
 
 def _confidential(picture: Picture, result: Release | GroupedRelease) -> Picture:
-    """The picture, marked as what it is."""
+    """The picture, marked as what it is; the promise, which exact values do not keep, is left out."""
     limited = result.privacy.max_per_person is not None or result.privacy.one_per_pair
     counts = picture.axis.endswith("(votes)")
     note = " Private counts are of votes limited per person, exact ones of all votes." if limited and counts else ""
@@ -264,5 +262,9 @@ def _confidential(picture: Picture, result: Release | GroupedRelease) -> Picture
         picture,
         warning="CONFIDENTIAL – do not publish",
         key=("● private", "◇ exact: same method, every vote, no noise"),
-        notes=(f"For the data holder only: the exact values are protected by nothing.{note}", *picture.notes),
+        notes=(
+            f"For the data holder only: ε protects the private values, nothing the exact ones.{note}",
+            *picture.notes,
+        ),
+        promise="",
     )
