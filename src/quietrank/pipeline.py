@@ -14,13 +14,14 @@ from typing import Literal, overload
 
 import numpy as np
 
+from quietrank.arrays import Floats
 from quietrank.crossing import Measured, cross
-from quietrank.errors import PrivacyError, QuietrankError, either, option
+from quietrank.errors import PrivacyError, QuietrankError, SolverError, either, option
 from quietrank.estimate.methods import estimate, expected_of, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.maths.clustered import ClusterError
 from quietrank.maths.fit import fit_pairs
-from quietrank.maths.links import Link, LinkWord
+from quietrank.maths.links import Link, LinkWord, get_link
 from quietrank.maths.pairs import Pairs
 from quietrank.mechanisms.choose import Choice, choose, released_by
 from quietrank.mechanisms.mechanism import Mechanism, Noised
@@ -40,7 +41,7 @@ from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord,
 from quietrank.statistics.method import Method, MethodWord, needs_pairs
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
-from quietrank.votes.tallies import PairTally
+from quietrank.votes.tallies import PairTally, Tally
 from quietrank.votes.tally import Counting, count_votes, counting
 
 Gamma = float | Literal["auto"]
@@ -309,10 +310,7 @@ def fit(
     by_person = votes.columns.person is not None if cluster is None else flag("cluster", cluster)
     view = View.of(level, False, Scale.LOG_ODDS, None)
     (exact,) = count_votes(_ungrouped(votes), EVERY_VOTE, by_pair=True)
-    assert isinstance(exact, PairTally)
-    wins_i, wins_j = (np.asarray(wins * float(exact.step), np.float64) for wins in (exact.wins_i, exact.wins_j))
-    pairs = Pairs(len(exact.items), exact.i.astype(np.int32), exact.j.astype(np.int32), wins_i, wins_j)
-    fitted = fit_pairs(pairs, ridge, link)
+    fitted = fit_pairs(_pairs(exact), ridge, link)
     try:
         gradients = gradients_by_person(votes, fitted) if by_person else None
     except ClusterError as reason:
@@ -321,6 +319,54 @@ def fit(
         note = f"Not clustered by person: {reason}."
         return NonPrivateFit.of(exact.items, fitted, level=view.level, notes=(note,))
     return NonPrivateFit.of(exact.items, fitted, gradients, level=view.level)
+
+
+def _pairs(exact: Tally | PairTally) -> Pairs:
+    assert isinstance(exact, PairTally)
+    wins_i, wins_j = (np.asarray(wins * float(exact.step), np.float64) for wins in (exact.wins_i, exact.wins_j))
+    return Pairs(len(exact.items), exact.i.astype(np.int32), exact.j.astype(np.int32), wins_i, wins_j)
+
+
+def exact_scores(votes: Votes, release: Release | GroupedRelease) -> dict[str, dict[str, float]]:
+    """CONFIDENTIAL: what each item scores by the release's method on every vote, without noise, for each group.
+
+    Without groups the only key is "". For the data holder's comparison; no release may be made from it.
+    """
+    published_as = release if isinstance(release, Release) else release.releases[0][1]
+    by_pair = published_as.method == Method.BRADLEY_TERRY
+    exact = count_votes(votes, EVERY_VOTE, by_pair=by_pair, may_be_empty=True)
+    groups = {"": release} if isinstance(release, Release) else dict(release.releases)
+    return {
+        group: dict(zip(tally.items.names, _exact(tally, groups[group]).tolist(), strict=True))
+        for group, tally in exact.by_group
+    }
+
+
+def _exact(tally: Tally | PairTally, release: Release) -> Floats:
+    """Exact scores in the order of the items, on the scale of the release."""
+    if release.method == Method.BRADLEY_TERRY:
+        return _on_scale(_exact_fit(tally, release), release)
+    step, counts = float(tally.step), tally.by_item
+    if release.method == Method.WIN_RATE:
+        return np.asarray(0.5 + counts.net_wins / np.maximum(counts.exposure, 1))
+    return np.asarray(step * (counts.wins if release.method == Method.WINS else counts.net_wins))
+
+
+def _exact_fit(tally: Tally | PairTally, release: Release) -> Floats:
+    """Maximum likelihood; where there is none, because an item won or lost always, with the ridge of the release."""
+    link = get_link(str(dict(release.mechanism.figures).get("link", "logistic")))
+    try:
+        return fit_pairs(_pairs(tally), 0.0, link).scores
+    except SolverError:
+        return fit_pairs(_pairs(tally), release.gamma or 1.0, link).scores
+
+
+def _on_scale(scores: Floats, release: Release) -> Floats:
+    """Centred log-odds on the scale of the release; Elo points are centred as those of the release are."""
+    scaled = View(scale=release.scale).scaled(scores)
+    if release.scale is not Scale.ELO:
+        return scaled
+    return np.asarray(scaled + np.mean([row.score for row in release]) - np.mean(scaled))
 
 
 # ---- the request ----------------------------------------------------------------------------------------------------

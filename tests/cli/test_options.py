@@ -17,6 +17,7 @@ from quietrank.mechanisms.perturbed_mle.loss import Calibration
 from quietrank.mechanisms.registry import AUTO, MECHANISMS
 from quietrank.planning import plan, survey
 from quietrank.promise.privacy import Unit
+from quietrank.render.forest import Theme
 from quietrank.statistics.method import Method
 from tests.cli.running import Run
 
@@ -26,6 +27,7 @@ def test_the_words_are_those_of_the_library() -> None:
     assert tuple(Method) == options.METHODS
     assert options.METHODS[0] == AUTO
     assert tuple(Calibration) == options.CALIBRATIONS
+    assert tuple(Theme) == options.THEMES
     assert tuple(links._BY_NAME) == options.LINKS
     assert get_args(plan.SolveWord) == options.SOLUTIONS
     assert (*survey.SPREADS, survey.PAPER) == options.SPREADS

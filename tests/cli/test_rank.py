@@ -343,3 +343,70 @@ def test_protecting_votes_that_name_people_says_what_that_means(run: Run, votes:
     assert "name people" not in run("rank", votes, *PEOPLE, "--items", "x,y,z").stderr
     nobody = write_csv(tmp_path / "nobody.csv", [row[1:] for row in GOOD], COLUMNS[1:])
     assert "name people" not in run("rank", nobody, *VOTE, "--items", "x,y,z").stderr
+
+
+# ---- figures -----------------------------------------------------------------------------------------------------
+
+ENDINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("by", [(), BY_GROUP])
+def test_the_ranking_is_drawn(run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...], ending: str) -> None:
+    """--plot writes the kind of file that its ending says, beside the release."""
+    figure = tmp_path / f"figure{ending}"
+    result = run("rank", lands, *PEOPLE, "--items", "x,y,z", *by, "--plot", figure, "--out", tmp_path / "r.json")
+    assert result.code == 0, result.stderr
+    assert figure.read_bytes().startswith(ENDINGS[ending])
+    assert "CONFIDENTIAL" not in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == [figure.name, "lands.csv", "r.json"]
+
+
+def test_a_figure_that_cannot_be_written_costs_nothing(run: Run, votes: Path, tmp_path: Path) -> None:
+    """It is refused before the ledger pays."""
+    ledger, mine = tmp_path / "budget.db", tmp_path / "mine.png"
+    mine.write_bytes(b"my holidays")
+    run("ledger", "new", ledger, "--epsilon", 1, "--data", "votes", "--unit", "comparison")
+    for option in ("--plot", "--compare-exact"):
+        result = run("rank", votes, *VOTE, "--items", "x,y,z", option, mine, "--ledger", ledger, "--overwrite")
+        assert result.code == 1
+        assert "not a picture by quietrank" in result.stderr
+    assert run("rank", votes, *VOTE, "--items", "x,y,z", "--ledger", ledger).code == 0
+    assert mine.read_bytes() == b"my holidays"
+
+
+def test_a_release_survives_a_figure_that_fails(
+    run: Run, votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release is written and printed all the same, the reason comes last, and no half figure is left."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    out, figure = tmp_path / "r.json", tmp_path / "f.png"
+    result = run("rank", votes, *VOTE, "--items", "x,y,z", "--plot", figure, "--out", out, "--format", "json")
+    assert result.code == 1
+    assert "No space left" in result.stderr
+    assert Release.from_dict(json.loads(result.stdout)) == Release.from_json(out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.json", "votes.csv"]
+
+
+METHODS = ("net-wins", "wins", "win-rate", "bradley-terry")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("by", [(), BY_GROUP])
+def test_exact_values_are_for_the_data_holder(
+    run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...], method: str
+) -> None:
+    """--compare-exact marks its figure and says so; release and figure are those of a run without it."""
+    figure, exact, out = tmp_path / "figure.svg", tmp_path / "exact.svg", tmp_path / "r.json"
+    words = ("--items", "x,y,z", *by, "--method", method)
+    result = run("rank", lands, *PEOPLE, *words, "--plot", figure, "--compare-exact", exact, "--out", out)
+    assert result.code == 0, result.stderr
+    assert "CONFIDENTIAL" in result.stderr
+    assert "CONFIDENTIAL" in exact.read_text(encoding="utf-8")
+    public = (result.stdout, figure.read_text(encoding="utf-8"), out.read_text(encoding="utf-8"))
+    assert not any("CONFIDENTIAL" in text or "exact" in text.lower() for text in public)
+    assert figure.read_text(encoding="utf-8") != exact.read_text(encoding="utf-8")

@@ -44,3 +44,18 @@ def test_rerank_refuses_with_a_reason(
     assert reason in result.stderr
     overwritten = run("rerank", tally, "--out", tally)
     assert "overwrite" in overwritten.stderr
+
+
+@pytest.mark.parametrize("by", [(), BY_GROUP])
+def test_a_saved_tally_is_drawn(run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...]) -> None:
+    """--plot draws what is shown, here the first two items, in either theme; a figure is replaced if that is said."""
+    tally, figure = tmp_path / "tally.json", tmp_path / "figure.svg"
+    run("rank", lands, *PEOPLE, "--items", "x,y,z", *by, "--save-tally", tally)
+    assert run("rerank", tally, "--top", 2, "--plot", figure).code == 0
+    light = figure.read_text(encoding="utf-8")
+    assert "<svg" in light
+    refused = run("rerank", tally, "--plot", figure)
+    assert refused.code == 1
+    assert "--overwrite" in refused.stderr
+    assert run("rerank", tally, "--plot", figure, "--plot-theme", "dark", "--overwrite").code == 0
+    assert figure.read_text(encoding="utf-8") != light

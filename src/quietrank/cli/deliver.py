@@ -5,20 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from quietrank.cli.options import Format
-from quietrank.errors import QuietrankError, ReleaseError
-from quietrank.publish.files import RELEASE, TALLY, Kind, check_apart, check_output, write_text
+from quietrank.errors import QuietrankError, ReleaseError, UsageError
+from quietrank.publish.files import PICTURE, RELEASE, TALLY, Kind, check_apart, check_output, write_text
 from quietrank.render.screen import show, show_data, silence_stdout, tell
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.release import Release
 
@@ -35,13 +39,25 @@ def check_releases(
     check_apart(out=out, save_tally=save_tally)
 
 
+def check_pictures(theme: str, *, overwrite: bool, reads: Sequence[Path | None], **paths: Path | None) -> None:
+    """The same for figures; the names are those of the options."""
+    from quietrank.promise.arguments import parse
+    from quietrank.render.forest import Theme
+
+    for name, path in paths.items():
+        check_output(path, PICTURE, name, overwrite=overwrite, reads=reads)
+    check_apart(**paths)
+    if parse(Theme, "plot_theme", theme) is not Theme.LIGHT and not any(paths.values()):
+        raise UsageError(f"--plot-theme {theme} is for a figure; add --plot FILE, or leave it out")
+
+
 @dataclass(frozen=True)
 class Files:
     """The files of a run: those that were written, and why others could not be."""
 
     overwrite: bool
     paths: list[Path] = field(default_factory=list)
-    failures: list[ReleaseError] = field(default_factory=list)
+    failures: list[QuietrankError] = field(default_factory=list)
 
     def write(self, path: Path | None, text: str, kind: Kind) -> None:
         """Write the text if there is a path; a failure is reported later, when the rest is safe."""
@@ -53,19 +69,50 @@ class Files:
         except ReleaseError as error:
             self.failures.append(error)
 
+    def draw(self, path: Path, figure: Callable[[], Figure]) -> None:
+        """Draw a figure and write it; it holds no release, so that it is not among the paths."""
+        from quietrank.render.plot import write
+
+        try:
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                write(figure(), path, overwrite=self.overwrite)
+        except QuietrankError as error:
+            self.failures.append(error)
+        for warning in heard:
+            tell(f"{path}: {warning.message}")
+
+
+Pictures = Mapping[Path, Callable[[], "Figure"]]
+"""figures to write, each made when it is its turn"""
+
 
 def deliver(
-    release: Release | GroupedRelease, format: Format, out: Path | None, files: Files, *, paid: bool = False
+    release: Release | GroupedRelease,
+    format: Format,
+    out: Path | None,
+    files: Files,
+    *,
+    pictures: Pictures = MappingProxyType({}),
+    paid: bool = False,
 ) -> None:
     """Files first, then the screen; if either fails, a release that was paid for is in the other, or in a new file."""
     as_csv = out is not None and out.suffix.lower() == ".csv"
     files.write(out, release.to_csv() if as_csv else release.to_json(), RELEASE)
     try:
+        for path, figure in pictures.items():
+            files.draw(path, figure)
+    finally:  # whatever happens to a figure, the release is shown
+        _show(release, format, files, paid=paid)
+    if files.failures:
+        raise files.failures[0]
+
+
+def _show(release: Release | GroupedRelease, format: Format, files: Files, *, paid: bool) -> None:
+    try:
         print_release(release, format)
     except (OSError, ValueError) as error:
         _not_shown(error, (files.paths[-1] if files.paths else _rescued(release)) if paid else None)
-    if files.failures:
-        raise files.failures[0]
 
 
 def _rescued(release: Release | GroupedRelease) -> Path | None:

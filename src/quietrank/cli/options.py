@@ -47,6 +47,7 @@ METHODS = ("auto", "net-wins", "wins", "win-rate", "bradley-terry")
 CALIBRATIONS = ("tight", "published")
 LINKS = ("logistic", "hyperbolic-secant")
 SOLUTIONS = ("epsilon", "people")
+THEMES = ("light", "dark")
 SPREADS = ("close", "typical", "clear", "paper")
 SHAPES = ("long", "arena")
 
@@ -114,6 +115,8 @@ SkipInvalid = Annotated[
     bool, column("Drop rows that cannot be used, one by one, instead of refusing.", None, "--skip-invalid")
 ]
 Out = Annotated[Path | None, result("Also write the release here: .json, or .csv for the table.", "FILE")]
+Plot = Annotated[Path | None, result("Also draw the ranking here: .png, .svg or .pdf.", "FILE")]
+PlotTheme = Annotated[str, result("What the figure is shown on.", choice(THEMES))]
 Overwrite = Annotated[
     bool, result("Replace an earlier file of the same kind; never one of another kind.", None, "--overwrite")
 ]

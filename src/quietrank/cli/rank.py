@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from quietrank.cli import options
-from quietrank.cli.deliver import Files, check_releases, deliver
+from quietrank.cli.deliver import Files, Pictures, check_pictures, check_releases, deliver
 from quietrank.cli.options import Format, VotesOptions, choice, reads_votes
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.publish.files import TALLY
-from quietrank.render.screen import busy, tell
+from quietrank.render.screen import busy, tell, warn
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from quietrank.ledger.book import BudgetLedger
     from quietrank.promise.privacy import Privacy
     from quietrank.publish.grouped import GroupedRelease
@@ -66,6 +69,12 @@ def rank(
     save_tally: Annotated[
         Path | None, options.result("Also write the noisy counts here, for quietrank rerank.", "TALLY.json")
     ] = None,
+    plot: options.Plot = None,
+    plot_theme: options.PlotTheme = "light",
+    compare_exact: Annotated[
+        Path | None,
+        options.result("For you only: draw the private beside the exact ranking here. CONFIDENTIAL.", "FILE"),
+    ] = None,
     overwrite: options.Overwrite = False,
     format: options.Printed = Format.TABLE,
     ledger: Annotated[Path | None, options.budget("Pay from this budget (see quietrank ledger).", "FILE")] = None,
@@ -82,6 +91,9 @@ def rank(
     )  # fmt: skip
     ridge = parse_gamma(gamma)
     check_releases(out, save_tally, overwrite=overwrite, reads=(source.votes, ledger))
+    check_pictures(
+        plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=(source.votes, ledger)
+    )
     files = Files(overwrite)
     request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link)
     if save_tally is not None:
@@ -96,13 +108,35 @@ def rank(
             tally = pipeline.make_tally(votes, privacy, request, budget)
             files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
             release = pipeline.release_of(tally, request)
+    pictures = _pictures(release, votes, plot, compare_exact, plot_theme)
     try:
-        deliver(release, format, out, files, paid=True)
+        deliver(release, format, out, files, pictures=pictures, paid=True)
     finally:
         if warning is not None:
             tell(warning)
         if budget is not None:
             _tell_payment(budget, release)
+
+
+def _pictures(
+    release: Release | GroupedRelease, votes: Votes, plot: Path | None, compare_exact: Path | None, theme: str
+) -> Pictures:
+    """The figures that were asked for; only the second one knows exact values."""
+    pictures: dict[Path, Callable[[], Figure]] = {}
+    if plot is not None:
+        pictures[plot] = lambda: release.plot(theme=theme)
+    if compare_exact is not None:
+        pictures[compare_exact] = lambda: _comparison(release, votes, compare_exact, theme)
+    return pictures
+
+
+def _comparison(release: Release | GroupedRelease, votes: Votes, path: Path, theme: str) -> Figure:
+    from quietrank.pipeline import exact_scores
+    from quietrank.render.plot import comparison_of
+
+    figure = comparison_of(release, exact_scores(votes, release), theme)
+    warn(f"CONFIDENTIAL: {path} shows exact values, which nothing protects. It is for you only; do not publish it.")
+    return figure
 
 
 def _privacy(unit: str | None, epsilon: float | None, **more: Any) -> Privacy:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from quietrank.cli.deliver import Files, check_releases, deliver
-from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Printed, result
+from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver
+from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Plot, PlotTheme, Printed, result
 from quietrank.cli.rank import parse_gamma
 
 
@@ -18,6 +18,8 @@ def rerank(
     gamma: Gamma = "auto",
     top: Annotated[int | None, result("Show only the first K items.", "K")] = None,
     out: Out = None,
+    plot: Plot = None,
+    plot_theme: PlotTheme = "light",
     overwrite: Overwrite = False,
     format: Printed = Format.TABLE,
 ) -> None:
@@ -26,5 +28,8 @@ def rerank(
     from quietrank.publish.tally_file import load_any
 
     check_releases(out, overwrite=overwrite, reads=(tally,))
+    check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(tally,))
     release = pipeline.rerank(load_any(tally), method=method, gamma=parse_gamma(gamma))
-    deliver(release if top is None else release.top(top), format, out, Files(overwrite))
+    shown = release if top is None else release.top(top)
+    pictures = {} if plot is None else {plot: lambda: shown.plot(theme=plot_theme)}
+    deliver(shown, format, out, Files(overwrite), pictures=pictures)

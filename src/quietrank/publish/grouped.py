@@ -14,7 +14,10 @@ from quietrank.publish.release import Release, strength
 from quietrank.publish.tabular import DAMAGE, Tabular, damage, promise, read_json
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Group
+
+    from quietrank.render.plot import ThemeWord
 
 FORMAT = "quietrank/grouped-release/1"
 
@@ -106,6 +109,24 @@ class GroupedRelease(Tabular):
             "groups": {group: release.to_dict() for group, release in self.releases},
             "privacy": promise(self.privacy) | {"statement": self.statement},
         }
+
+    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light") -> Figure:
+        """A figure with a panel for each group: the same items in the same order, by their mean rank over the groups.
+
+        path   where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
+        theme  "light" or "dark"
+
+        >>> import pyarrow as pa
+        >>> import quietrank as qr
+        >>> table = pa.table({"winner": ["tea", "tea"], "loser": ["water", "water"], "country": ["fr", "de"]})
+        >>> votes = qr.read_votes(table, ["tea", "water"], by="country", groups=["de", "fr"])
+        >>> figure = qr.rank_by_group(votes, qr.Privacy(epsilon=1, unit="comparison")).plot()
+        >>> len({axes.get_xlim() for axes in figure.axes if axes.get_xlabel() == "win rate"})
+        1
+        """
+        from quietrank.render.plot import plot
+
+        return plot(self, path, theme)
 
     def _page(self) -> Group:
         from quietrank.render.table import render_grouped

@@ -43,7 +43,10 @@ from quietrank.publish.view import USUAL, USUAL_TOP, Scale, View
 from quietrank.statistics.method import Method
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Group
+
+    from quietrank.render.plot import ThemeWord
 
 FORMAT = "quietrank/release/1"
 
@@ -162,6 +165,22 @@ class Release(Tabular):
         rows = [asdict(row) for row in self.ranking]
         known = [name for name in rows[0] if any(row[name] is not None for row in rows)]
         return [{name: row[name] for name in known} for row in rows]
+
+    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light") -> Figure:
+        """A figure of the ranking: scores with their intervals, rank sets and tiers; costs nothing.
+
+        path   where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
+        theme  "light" or "dark"
+
+        >>> import quietrank as qr
+        >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+        >>> figure = qr.rank(votes, qr.Privacy(epsilon=1, unit="comparison")).plot(theme="dark")
+        >>> [axes.get_xlabel() for axes in figure.axes][1]
+        'win rate'
+        """
+        from quietrank.render.plot import plot
+
+        return plot(self, path, theme)
 
     def _page(self) -> Group:
         from quietrank.render.table import render

@@ -23,11 +23,14 @@ STYLE: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
 }
 
+DATES = {".svg": "Date", ".pdf": "CreationDate"}
+"""where a file would say when it was made"""
+
 
 def save(figure: Figure, path: Path, *, dpi: int = 150, overwrite: bool = True) -> None:
     """Write a figure, whole or not at all; it names its maker, so that a later one may replace it."""
     maker: dict[str, Any] = {"Software" if path.suffix.lower() == ".png" else "Creator": "quietrank"}
-    if path.suffix.lower() == ".svg":
-        maker["Date"] = None  # the same figure is the same file
+    if date := DATES.get(path.suffix.lower()):
+        maker[date] = None  # the same figure is the same file
     with written_whole(path, PICTURE, overwrite=overwrite) as draft:
         figure.savefig(draft, dpi=dpi, metadata=maker)
