@@ -26,6 +26,7 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+    MARKDOWN = "markdown"
 
 
 # ---- how --help shows options ----------------------------------------------------------------------------------
@@ -113,6 +114,7 @@ SkipInvalid = Annotated[
     bool, column("Drop rows that cannot be used, one by one, instead of refusing.", None, "--skip-invalid")
 ]
 Out = Annotated[Path | None, result("Also write the release here: .json, or .csv for the table.", "FILE")]
+Report = Annotated[Path | None, result("Also write a page for readers here.", "FILE.html")]
 Overwrite = Annotated[
     bool, result("Replace an earlier file of the same kind; never one of another kind.", None, "--overwrite")
 ]

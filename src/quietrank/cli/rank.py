@@ -66,9 +66,13 @@ def rank(
     save_tally: Annotated[
         Path | None, options.result("Also write the noisy counts here, for quietrank rerank.", "TALLY.json")
     ] = None,
+    report: options.Report = None,
     overwrite: options.Overwrite = False,
     format: options.Printed = Format.TABLE,
     ledger: Annotated[Path | None, options.budget("Pay from this budget (see quietrank ledger).", "FILE")] = None,
+    show_budget: Annotated[
+        bool, options.budget("Say in the report how much of the budget is left.", None, "--show-budget")
+    ] = False,
 ) -> None:
     """Make a private ranking from a file of votes.
 
@@ -81,7 +85,9 @@ def rank(
         one_per_pair=one_per_pair, clip=clip,
     )  # fmt: skip
     ridge = parse_gamma(gamma)
-    check_releases(out, save_tally, overwrite=overwrite, reads=(source.votes, ledger))
+    if show_budget and (report is None or ledger is None):
+        raise UsageError("--show-budget is about a ledger and a report; add --ledger FILE and --report FILE.html")
+    check_releases(out, save_tally, report, overwrite=overwrite, reads=(source.votes, ledger))
     files = Files(overwrite)
     request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link)
     if save_tally is not None:
@@ -97,7 +103,8 @@ def rank(
             files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
             release = pipeline.release_of(tally, request)
     try:
-        deliver(release, format, out, files, paid=True)
+        remaining = _remaining(budget) if budget is not None and show_budget else None
+        deliver(release, format, out, files, report=report, remaining=remaining, paid=True)
     finally:
         if warning is not None:
             tell(warning)
@@ -147,6 +154,14 @@ def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
         f"c votes is protected with cε, here up to {plain_number(most * privacy.epsilon)}; to protect people, use "
         "--unit person --max-per-person L."
     )
+
+
+def _remaining(budget: BudgetLedger) -> str | None:
+    """What is left, for a report; nothing if the ledger cannot be read any more."""
+    try:
+        return f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}."
+    except QuietrankError:
+        return None
 
 
 def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import Files, check_releases, deliver
-from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Printed, result
+from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Printed, Report, result
 from quietrank.cli.rank import parse_gamma
 
 
@@ -18,6 +18,7 @@ def rerank(
     gamma: Gamma = "auto",
     top: Annotated[int | None, result("Show only the first K items.", "K")] = None,
     out: Out = None,
+    report: Report = None,
     overwrite: Overwrite = False,
     format: Printed = Format.TABLE,
 ) -> None:
@@ -25,6 +26,6 @@ def rerank(
     from quietrank import pipeline
     from quietrank.publish.tally_file import load_any
 
-    check_releases(out, overwrite=overwrite, reads=(tally,))
+    check_releases(out, report=report, overwrite=overwrite, reads=(tally,))
     release = pipeline.rerank(load_any(tally), method=method, gamma=parse_gamma(gamma))
-    deliver(release if top is None else release.top(top), format, out, Files(overwrite))
+    deliver(release if top is None else release.top(top), format, out, Files(overwrite), report=report)

@@ -76,12 +76,6 @@ class Tabular:
         """Everything as JSON text; also written to `path`, whole or not at all."""
         return written(json_text(self.to_dict()), path, self.kind)
 
-    def to_markdown(self) -> str:
-        """What a terminal shows, as Markdown."""
-        from quietrank.render.markdown import page_as_markdown
-
-        return page_as_markdown(self._page())
-
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV text; also written to `path`, whole or not at all."""
         return written(csv_text(self.rows(), self.columns), path, self.kind)

@@ -204,8 +204,8 @@ def _spent(result: Release | GroupedRelease, remaining: str | None) -> list[str]
 def _checkable(release: Release) -> list[str]:
     """What a reader can check with this page alone, and the source of quietrank."""
     checks = [
-        "The JSON below is the whole release. Release.from_json of quietrank (GroupedRelease.from_json for groups) "
-        "reads it, and refuses a ranking that does not follow from its scores.",
+        "The JSON in this page is the whole release. Release.from_json of quietrank (GroupedRelease.from_json for "
+        "groups) reads it, and refuses a ranking that does not follow from its scores.",
         f"The sensitivity and the scale of the noise follow from the promise: {proof(release)} in the source of "
         "quietrank derives them, and quietrank audit tries to break each mechanism.",
     ]
