@@ -113,10 +113,17 @@ def _rest(rows: Sequence[Row]) -> str:
     if len(runs) > MOST_RUNS:
         behind = sum(len(run) - 1 for run in runs)
         return f"{behind} of these {len(rows)} items cannot be told apart from the first of their tier"
-    whole = [f"{run[0].rank} {'and' if len(run) == 2 else 'to'} {run[-1].rank}" for run in runs if _one_lump(run)]
-    parts = [f"ranks {listed(whole)} cannot be told apart"] if whole else []
-    parts += [_from_the_first(run) for run in runs if not _one_lump(run)]
-    return ", ".join(parts)
+    lumps = [run for run in runs if _one_lump(run)]
+    chains = [_from_the_first(run) for run in runs if not _one_lump(run)]
+    return ", and ".join([*([_not_apart(lumps)] if lumps else []), *chains])
+
+
+def _not_apart(runs: Sequence[Sequence[Row]]) -> str:
+    """Of one run or two: any of its items may have any of its ranks."""
+    ranks = [f"ranks {run[0].rank} {'and' if len(run) == 2 else 'to'} {run[-1].rank}" for run in runs]
+    if len(ranks) == 1:
+        return f"{ranks[0]} cannot be told apart"
+    return f"neither {' nor '.join(ranks)} can be told apart"
 
 
 def _count_of_unsure(unsure: int, rows: int) -> str:

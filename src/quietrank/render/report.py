@@ -16,7 +16,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from quietrank.errors import ReleaseError, either
+from quietrank.errors import ReleaseError
 from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.grouped import GroupedRelease
@@ -137,7 +137,7 @@ def _own_picture(path: str | Path, release: Release) -> str:
     """A picture from a file, inside the page."""
     place = file_path(path)
     if place.suffix.lower() not in PICTURES:
-        raise ReleaseError(f"{either('figure', '--figure')} must be an .svg or .png file; got {str(path)!r}")
+        raise ReleaseError(f"the figure must be an .svg or .png file; got {str(path)!r}")
     try:
         content = base64.b64encode(place.read_bytes()).decode()
     except OSError as error:
