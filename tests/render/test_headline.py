@@ -63,7 +63,8 @@ CASES = {
     ),
     "a chain and a run": (
         release([(1, 1), (2, 3), (2, 4), (3, 4), (5, 6), (5, 6)], [1, 2, 2, 2, 3, 3]),
-        "London is first; ranks 5 and 6 cannot be told apart, and ranks 3 and 4 cannot be told apart from rank 2 at 90 %.",
+        "London is first; ranks 5 and 6 cannot be told apart, and ranks 3 and 4 cannot be told apart from rank 2 "
+        "at 90 %.",
     ),
     "many runs": (
         release([(1, 1), (2, 3), (2, 3), (4, 5), (4, 5), (6, 8), (6, 8), (6, 8)], [1, 2, 2, 3, 3, 4, 4, 4]),

@@ -124,7 +124,8 @@ def _bounds(privacy: Privacy) -> Facts:
     """How the votes of one person were bounded."""
     facts = []
     if privacy.max_per_person is not None:
-        facts.append(("Most votes per person", str(privacy.max_per_person)))
+        whose = "Weight of a person's votes" if privacy.unit is Unit.PERSON else "Votes of each person that count"
+        facts.append((f"{whose}, at most", str(privacy.max_per_person)))
     if privacy.one_per_pair:
         facts.append(("Answers per person and pair", "1"))
     if privacy.clip is not None:
