@@ -17,7 +17,7 @@ import typer
 
 from quietrank.cli.options import Format
 from quietrank.errors import QuietrankError, ReleaseError, UsageError
-from quietrank.publish.files import PICTURE, RELEASE, TALLY, Kind, check_apart, check_output, write_text
+from quietrank.publish.files import PICTURE, RELEASE, REPORT, TALLY, Kind, check_apart, check_output, write_text
 from quietrank.render.screen import show, show_data, silence_stdout, tell
 
 if TYPE_CHECKING:
@@ -31,12 +31,18 @@ NOT_SHOWN = 3
 
 
 def check_releases(
-    out: Path | None, save_tally: Path | None = None, *, overwrite: bool, reads: Sequence[Path | None]
+    out: Path | None,
+    save_tally: Path | None = None,
+    report: Path | None = None,
+    *,
+    overwrite: bool,
+    reads: Sequence[Path | None],
 ) -> None:
     """Refuse before any noise is drawn rather than after."""
     check_output(out, RELEASE, overwrite=overwrite, reads=reads)
     check_output(save_tally, TALLY, "save_tally", overwrite=overwrite, reads=reads)
-    check_apart(out=out, save_tally=save_tally)
+    check_output(report, REPORT, "report", overwrite=overwrite, reads=reads)
+    check_apart(out=out, save_tally=save_tally, report=report)
 
 
 def check_pictures(theme: str, *, overwrite: bool, reads: Sequence[Path | None], **paths: Path | None) -> None:
@@ -94,15 +100,22 @@ def deliver(
     files: Files,
     *,
     pictures: Pictures = MappingProxyType({}),
+    report: Path | None = None,
+    remaining: str | None = None,
     paid: bool = False,
 ) -> None:
-    """Files first, then the screen; if either fails, a release that was paid for is in the other, or in a new file."""
+    """Files first, then the screen; if either fails, a release that was paid for is in the other, or in a new file.
+
+    `remaining` is what the report says about the rest of the budget.
+    """
     as_csv = out is not None and out.suffix.lower() == ".csv"
     files.write(out, release.to_csv() if as_csv else release.to_json(), RELEASE)
     try:
         for path, figure in pictures.items():
             files.draw(path, figure)
-    finally:  # whatever happens to a figure, the release is shown
+        if report is not None:
+            files.write(report, release.report(remaining=remaining), REPORT)
+    finally:  # whatever happens to a figure or a report, the release is shown
         _show(release, format, files, paid=paid)
     if files.failures:
         raise files.failures[0]
@@ -146,8 +159,18 @@ def print_result(result: Any, render: Callable[[Any], Any], format: Format, pipe
     """Print any `Tabular` result: as a table for people, or as it would be written to a file."""
     if format is Format.TABLE:
         show(render(result), piped_width)
+    elif format is Format.MARKDOWN:
+        show_data(_markdown(result, render))
     else:
         show_data(result.to_json() if format is Format.JSON else result.to_csv())
+
+
+def _markdown(result: Any, render: Callable[[Any], Any]) -> str:
+    """A release with its headline; of anything else, what the terminal would show."""
+    from quietrank.publish.published import Published
+    from quietrank.render.markdown import page_as_markdown
+
+    return result.to_markdown() if isinstance(result, Published) else page_as_markdown(render(result))
 
 
 def complain(error: QuietrankError) -> None:

@@ -26,6 +26,7 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+    MARKDOWN = "markdown"
 
 
 # ---- how --help shows options ----------------------------------------------------------------------------------
@@ -117,6 +118,7 @@ SkipInvalid = Annotated[
 Out = Annotated[Path | None, result("Also write the release here: .json, or .csv for the table.", "FILE")]
 Plot = Annotated[Path | None, result("Also draw the ranking here: .png, .svg or .pdf.", "FILE")]
 PlotTheme = Annotated[str, result("What the figure is shown on.", choice(THEMES))]
+Report = Annotated[Path | None, result("Also write a page for readers here.", "FILE.html")]
 Overwrite = Annotated[
     bool, result("Replace an earlier file of the same kind; never one of another kind.", None, "--overwrite")
 ]

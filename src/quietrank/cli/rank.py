@@ -75,9 +75,13 @@ def rank(
         Path | None,
         options.result("For you only: draw the private beside the exact ranking here. CONFIDENTIAL.", "FILE"),
     ] = None,
+    report: options.Report = None,
     overwrite: options.Overwrite = False,
     format: options.Printed = Format.TABLE,
     ledger: Annotated[Path | None, options.budget("Pay from this budget (see quietrank ledger).", "FILE")] = None,
+    show_budget: Annotated[
+        bool, options.budget("Say in the report how much of the budget is left.", None, "--show-budget")
+    ] = False,
 ) -> None:
     """Make a private ranking from a file of votes.
 
@@ -90,10 +94,11 @@ def rank(
         one_per_pair=one_per_pair, clip=clip,
     )  # fmt: skip
     ridge = parse_gamma(gamma)
-    check_releases(out, save_tally, overwrite=overwrite, reads=(source.votes, ledger))
-    check_pictures(
-        plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=(source.votes, ledger)
-    )
+    if show_budget and (report is None or ledger is None):
+        raise UsageError("--show-budget is about a ledger and a report; add --ledger FILE and --report FILE.html")
+    reads = (source.votes, ledger)
+    check_releases(out, save_tally, report, overwrite=overwrite, reads=reads)
+    check_pictures(plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=reads)
     files = Files(overwrite)
     request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link)
     if save_tally is not None:
@@ -110,7 +115,8 @@ def rank(
             release = pipeline.release_of(tally, request)
     pictures = _pictures(release, votes, plot, compare_exact, plot_theme)
     try:
-        deliver(release, format, out, files, pictures=pictures, paid=True)
+        remaining = _remaining(budget) if budget is not None and show_budget else None
+        deliver(release, format, out, files, pictures=pictures, report=report, remaining=remaining, paid=True)
     finally:
         if warning is not None:
             tell(warning)
@@ -181,6 +187,14 @@ def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
         f"c votes is protected with cε, here up to {plain_number(most * privacy.epsilon)}; to protect people, use "
         "--unit person --max-per-person L."
     )
+
+
+def _remaining(budget: BudgetLedger) -> str | None:
+    """What is left, for a report; nothing if the ledger cannot be read any more."""
+    try:
+        return f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}."
+    except QuietrankError:
+        return None
 
 
 def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease) -> None:

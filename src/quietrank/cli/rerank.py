@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver
-from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Plot, PlotTheme, Printed, result
+from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Plot, PlotTheme, Printed, Report, result
 from quietrank.cli.rank import parse_gamma
 
 
@@ -20,6 +20,7 @@ def rerank(
     out: Out = None,
     plot: Plot = None,
     plot_theme: PlotTheme = "light",
+    report: Report = None,
     overwrite: Overwrite = False,
     format: Printed = Format.TABLE,
 ) -> None:
@@ -27,9 +28,9 @@ def rerank(
     from quietrank import pipeline
     from quietrank.publish.tally_file import load_any
 
-    check_releases(out, overwrite=overwrite, reads=(tally,))
+    check_releases(out, report=report, overwrite=overwrite, reads=(tally,))
     check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(tally,))
     release = pipeline.rerank(load_any(tally), method=method, gamma=parse_gamma(gamma))
     shown = release if top is None else release.top(top)
     pictures = {} if plot is None else {plot: lambda: shown.plot(theme=plot_theme)}
-    deliver(shown, format, out, Files(overwrite), pictures=pictures)
+    deliver(shown, format, out, Files(overwrite), pictures=pictures, report=report)

@@ -50,6 +50,7 @@ RELEASE = Kind("a release", (".json", ".csv"), _is_release)
 TALLY = Kind("a noisy tally", (".json",), _json_of("noisy-tally|grouped-noisy-tally"))
 PICTURE = Kind("a picture", (".png", ".svg", ".pdf"), lambda path: b"quietrank" in path.read_bytes())
 """pictures name their maker, see render/style.py"""
+REPORT = Kind("a report", (".html",), lambda path: b'<meta name="generator" content="quietrank">' in _head(path))
 FIT = Kind("a fit", (".json", ".csv"), _json_of("fit"))
 PLAN = Kind("a plan", (".json", ".csv"), _json_of("plan"))
 AUDIT = Kind("an audit", (".json", ".csv"), _json_of("audit"))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from quietrank.errors import ReleaseError
 from quietrank.promise.items import check_names
 from quietrank.promise.privacy import Neighbours, Privacy
+from quietrank.publish.published import Published
 from quietrank.publish.release import Release, strength
-from quietrank.publish.tabular import DAMAGE, Tabular, damage, promise, read_json
+from quietrank.publish.tabular import DAMAGE, damage, promise, read_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +24,7 @@ FORMAT = "quietrank/grouped-release/1"
 
 
 @dataclass(frozen=True, repr=False)
-class GroupedRelease(Tabular):
+class GroupedRelease(Published):
     """Private rankings of the same items, one for each group of voters, ready to publish; `rank_by_group` makes it.
 
     Iterating over it gives each group with its `Release`; the name of a group in brackets gives that release.

@@ -25,10 +25,10 @@ from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.arguments import whole_number
 from quietrank.promise.items import check_names
 from quietrank.promise.privacy import Privacy, plain_number
+from quietrank.publish.published import Published
 from quietrank.publish.tabular import (
     DAMAGE,
     NoiseRecord,
-    Tabular,
     a_list,
     damage,
     figure,
@@ -86,7 +86,7 @@ class Certainty:
 
 
 @dataclass(frozen=True, repr=False)
-class Release(Tabular):
+class Release(Published):
     """A private ranking, ready to publish; `rank` and `rerank` make it, `print` shows it, and so does a notebook.
 
     Iterating over it gives its rows, from the best item to the last.

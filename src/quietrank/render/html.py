@@ -23,23 +23,23 @@ def _marked(part: object) -> str:
     """A sentence, bold or dim as in the terminal."""
     style = str(part.style) if isinstance(part, Text) else ""
     tag = "b" if "bold" in style else "small" if "dim" in style else ""
-    text = escape(_plain(part))
+    text = escape(plain(part))
     return f"<{tag}>{text}</{tag}>" if tag else text
 
 
 def _table(table: Table) -> str:
     sides: list[str] = [column.justify for column in table.columns]
-    heading = _row("th", sides, [_plain(column.header) for column in table.columns])
-    rows = [_row("td", sides, cells) for cells in _cells(table)]
-    caption = f"\n<p><small>{escape(_plain(table.caption))}</small></p>" if table.caption else ""
+    heading = _row("th", sides, [plain(column.header) for column in table.columns])
+    rows = [_row("td", sides, texts) for texts in cells(table)]
+    caption = f"\n<p><small>{escape(plain(table.caption))}</small></p>" if table.caption else ""
     body = "\n".join(rows)
     return f"<table>\n<thead>\n{heading}\n</thead>\n<tbody>\n{body}\n</tbody>\n</table>{caption}"
 
 
-def _cells(table: Table) -> Iterator[list[str]]:
+def cells(table: Table) -> Iterator[list[str]]:
     """The texts of the table, a row at a time."""
     for row in zip(*(column.cells for column in table.columns), strict=True):
-        yield [_plain(cell) for cell in row]
+        yield [plain(cell) for cell in row]
 
 
 def _row(tag: str, sides: list[str], cells: list[str]) -> str:
@@ -50,5 +50,5 @@ def _cell(tag: str, side: str, text: str) -> str:
     return f'<{tag} style="text-align: {side}">{escape(text)}</{tag}>'
 
 
-def _plain(part: object) -> str:
+def plain(part: object) -> str:
     return part.plain if isinstance(part, Text) else str(part)

@@ -1,0 +1,193 @@
+"""A `Release` in, plain sentences out: what its intervals mean, what it promises in symbols, what is not protected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit, plain_number
+from quietrank.publish.view import Scale
+from quietrank.render.headline import percent
+
+if TYPE_CHECKING:
+    from quietrank.mechanisms.mechanism import Figure
+    from quietrank.publish.release import Certainty, Release
+
+Facts = list[tuple[str, str]]
+"""names with their values"""
+
+FIGURES = {
+    "statistic": "What got the noise",
+    "sensitivity": "Sensitivity",
+    "norm": "Norm of the sensitivity",
+    "scale": "Scale of the noise",
+    "rho": "ρ (zero-concentrated differential privacy)",
+    "noise_sd": "Noise on an item's count, standard deviation",
+    "score_noise_sd": "Noise on an item's score, standard deviation",
+    "score_noise_for": "That noise is for",
+    "form": "Form of the noise",
+    "dimension": "Dimension",
+    "pairs": "Pairs that may be asked",
+    "step": "Values are multiples of",
+    "gamma": "Ridge γ",
+    "calibration": "Calibration",
+    "link": "Model of a vote",
+    "epsilon_main": "ε of the noise inside",
+    "epsilon_seal": "ε of the noise on the result",
+    "seal_scale": "Scale of the noise on the result",
+}
+"""what the figures of a mechanism are called; a name that is not here is shown as it is"""
+
+PROOFS = {
+    "laplace": "noisy-tally.md",
+    "zonotope": "zonotope.md",
+    "gaussian": "gaussian.md",
+    "perturbed-mle": "perturbed-mle.md",
+}
+"""the page in docs/proofs about each mechanism"""
+
+SCORES = {
+    "net-wins": "Net wins are half of wins minus losses: 0 is an even record.",
+    "wins": "Items are ranked by how often they won.",
+    "win-rate": "A win rate is the share of an item's comparisons that it wins; 0.5 is even.",
+}
+SCALES = {
+    Scale.LOG_ODDS: "Scores are Bradley–Terry log-odds: an item 1 above another wins 73 % of their comparisons.",
+    Scale.ELO: "Scores are Elo points: an item 100 above another wins 64 % of their comparisons.",
+    Scale.PROBABILITY: "Items are scored by their chance to win against an average item, by the Bradley–Terry model.",
+}
+
+NEIGHBOURS = {
+    (Unit.COMPARISON, Neighbours.REPLACE): "one vote is replaced by any other",
+    (Unit.COMPARISON, Neighbours.ADD_REMOVE): "one vote is added or removed",
+    (Unit.COMPARISON, Neighbours.OUTCOME): "the answer of one comparison is another",
+    (Unit.PERSON, Neighbours.REPLACE): "all votes of one person are replaced by any others",
+    (Unit.PERSON, Neighbours.ADD_REMOVE): "one person, with all their votes, is added or removed",
+    (Unit.PERSON, Neighbours.OUTCOME): "the answers of one person are others",
+}
+"""how D and D′ differ"""
+
+
+# ---- what the figures mean -------------------------------------------------------------------------------------------
+
+
+def meaning(release: Release) -> list[str]:
+    """What the score, the intervals and the rest say, and what they do not."""
+    score = SCALES[release.scale] if release.method == "bradley-terry" else SCORES.get(release.method, "")
+    scores = [score] if score else []
+    if release.certainty is None:
+        return [*scores, "No intervals are known for this ranking, so how sure its order is cannot be said."]
+    return [*scores, *_of_certainty(release.certainty)]
+
+
+def _of_certainty(certainty: Certainty) -> list[str]:
+    level = percent(certainty.level)
+    together = (
+        f"All intervals contain what they are about, together, in {level} of surveys like this one, and so do all "
+        "possible ranks."
+        if certainty.simultaneous
+        else f"Each interval, taken by itself, contains what it is about in {level} of surveys like this one, and so "
+        "do an item's possible ranks. Of many intervals, some will miss."
+    )
+    return [
+        together,
+        "Intervals cover two things: which people happened to vote, and the noise that was added for privacy.",
+        "They do not cover how people came to be asked: if some kinds of people were more likely to vote than others, "
+        "the ranking leans their way, and the intervals cannot tell.",
+        "Possible ranks are ranks among all items, whether these are shown or not.",
+        f"Items of one tier cannot be told apart from the first item of that tier at {level}. Two of them may still be "
+        "told apart from each other, and neighbours in different tiers may not.",
+        f"P(first) is the probability of being first, P(top {certainty.top}) of being among the first {certainty.top}, "
+        "if the true values of items are spread about as widely as these results suggest.",
+    ]
+
+
+# ---- the promise -----------------------------------------------------------------------------------------------------
+
+
+def symbols(release: Release) -> Facts:
+    """The promise figure by figure: who is protected, how, and by what noise."""
+    privacy = release.privacy
+    return [
+        ("ε", plain_number(privacy.epsilon)),
+        ("δ", plain_number(privacy.delta)),
+        ("Unit", str(privacy.unit)),
+        ("Neighbours", f"{privacy.neighbours}: {NEIGHBOURS[privacy.unit, privacy.neighbours]}"),
+        ("Design", str(privacy.design)),
+        *_bounds(privacy),
+        ("Mechanism", release.mechanism.name),
+        *((FIGURES.get(name, name), _figure(value)) for name, value in release.mechanism.figures),
+        *_scatter(release),
+    ]
+
+
+def _bounds(privacy: Privacy) -> Facts:
+    """How the votes of one person were bounded."""
+    facts = []
+    if privacy.max_per_person is not None:
+        whose = "Weight of a person's votes" if privacy.unit is Unit.PERSON else "Votes of each person that count"
+        facts.append((f"{whose}, at most", str(privacy.max_per_person)))
+    if privacy.one_per_pair:
+        facts.append(("Answers per person and pair", "1"))
+    if privacy.clip is not None:
+        facts.append(("Largest Euclidean norm per person", plain_number(privacy.clip)))
+    return facts
+
+
+def _figure(value: Figure) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
+
+
+def _scatter(release: Release) -> Facts:
+    if release.scatter is None:
+        return []
+    share = plain_number(float(f"{release.scatter.epsilon:.4g}"))
+    return [("Of ε, spent on the width of the intervals", share)]
+
+
+def promise_notes(privacy: Privacy) -> list[str]:
+    """What a reader of the promise might otherwise miss."""
+    notes = [
+        "D and D′ are any two sets of votes that are neighbours, M(D) is what is published from D, and S is any set of "
+        "possible results."
+    ]
+    if privacy.unit is Unit.COMPARISON:
+        notes.append(
+            "This protects each vote by itself. All c votes of one person together are protected with c times ε only."
+        )
+    return notes
+
+
+def unprotected(privacy: Privacy, *, grouped: bool = False) -> list[str]:
+    """What is public by declaration: it may be known exactly, and no noise hides it."""
+    known = ["The list of items."]
+    if grouped:
+        known.append("The list of groups.")
+    if privacy.design is Design.PUBLIC:
+        known.append("Which pairs were compared and how often, and so the number of votes.")
+        if privacy.unit is Unit.PERSON:
+            known.append("Who was asked about which pairs, and so the number of people.")
+        if grouped:
+            known.append("Which group each of them belongs to.")
+    elif privacy.neighbours is Neighbours.REPLACE:
+        counted = "people" if privacy.unit is Unit.PERSON else "votes"
+        where = ", over all groups; the number in one group is protected" if grouped else ""
+        known.append(f"The number of {counted}{where}.")
+    known.append("The promise itself, the method and the mechanism with its scale: they were chosen without the votes.")
+    if privacy.neighbours is Neighbours.ADD_REMOVE:
+        known.append("Nothing that was counted: the numbers of people and of votes are protected.")
+    return known
+
+
+def in_one_line(release: Release) -> str:
+    """What made the release, in a line."""
+    privacy = release.privacy
+    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
+    paid = f"; ledger entry {release.ledger_entry}" if release.ledger_entry else ""
+    strength = f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
+    return f"Made with {release.made_with}: {strength}, {release.mechanism.name} noise{paid}."
+
+
+def proof(release: Release) -> str:
+    """The page that derives the sensitivity and the noise."""
+    page = PROOFS.get(release.mechanism.name)
+    return f"docs/proofs/{page}" if page else "the documentation of the mechanism"

@@ -1,0 +1,255 @@
+"""A release in, one HTML page out: the answer, the figure, the table, and what a reader has to know about them.
+
+The page needs nothing but itself: no network, no script but its own few lines, and a policy that lets a browser run
+nothing else. All of it comes from the release, and every text from there is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from quietrank.errors import ReleaseError
+from quietrank.promise.arguments import file_path
+from quietrank.promise.privacy import plain_number
+from quietrank.publish.grouped import GroupedRelease
+from quietrank.render.cells import Column, columns
+from quietrank.render.page_figure import Axis, caption, description, forest
+from quietrank.render.headline import headline, headline_grouped
+from quietrank.render.meaning import meaning, promise_notes, proof, symbols, unprotected
+from quietrank.render.screen import visible
+from quietrank.render.table import _noise as noise_sentences
+
+if TYPE_CHECKING:
+    from quietrank.publish.release import Release, Row
+
+PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
+
+METHODS = {
+    "net-wins": "net wins",
+    "wins": "wins",
+    "win-rate": "win rate",
+    "bradley-terry": "Bradley–Terry scores",
+}
+
+
+def report(result: Release | GroupedRelease, *, figure: str | Path | None = None, remaining: str | None = None) -> str:
+    """The whole page; `figure` takes the place of its own pictures, `remaining` is what is left of the budget."""
+    grouped = isinstance(result, GroupedRelease)
+    release = result.releases[0][1] if isinstance(result, GroupedRelease) else result
+    style, script = _file("report.css"), _file("report.js")
+    return Template(_file("report.html")).substitute(
+        policy=_policy(style, script), style=style, script=script,
+        title=_text(_title(result)), kicker=_text(_kicker(result)),
+        headline=_text(headline_grouped(result) if isinstance(result, GroupedRelease) else headline(result)),
+        warning="" if grouped else _warning(release),
+        results=_results(result, figure),
+        meaning=_list(meaning(release)),
+        statement=_text(result.statement),
+        noise=_paragraphs(_noise(release)[:1]),
+        symbol_notes=_paragraphs(promise_notes(release.privacy)),
+        symbols=_definitions(symbols(release)),
+        unprotected=_list(unprotected(release.privacy, grouped=grouped)),
+        assumed=_list(release.assumptions) if release.assumptions else "<p>Nothing beyond what is said above.</p>",
+        spent=_paragraphs(_spent(result, remaining)),
+        made_with=_text(release.made_with),
+        checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
+        json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
+    )  # fmt: skip
+
+
+# ---- head ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _file(name: str) -> str:
+    """A file that stands beside this module."""
+    return (files("quietrank.render") / name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """What a browser may load and run: this style, this script, and pictures inside the page."""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(block: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()}"
+
+
+def _title(result: Release | GroupedRelease) -> str:
+    if isinstance(result, GroupedRelease):
+        return f"Private rankings by {result.by}"
+    return f"Private ranking: {headline(result)}"
+
+
+def _kicker(result: Release | GroupedRelease) -> str:
+    """What this is, in a line."""
+    if isinstance(result, GroupedRelease):
+        release = result.releases[0][1]
+        what = f"Private rankings of {len(release)} items in {len(result)} groups by {result.by}"
+    else:
+        release, what = result, f"Private ranking of {len(result)} items"
+    epsilon = plain_number(release.privacy.epsilon)
+    return f"{what}, by {METHODS.get(release.method, release.method)} · ε = {epsilon} per {release.privacy.unit}"
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+
+def _results(result: Release | GroupedRelease, picture: str | Path | None) -> str:
+    """Figure and table, of each group if there are several."""
+    if not isinstance(result, GroupedRelease):
+        own = _own_picture(picture, result) if picture is not None else _picture(result, Axis.of([result]))
+        return f"<section>\n<h2>The ranking</h2>\n{own}\n{_table(result)}\n</section>"
+    releases = [release for _, release in result.releases]
+    axis = None if picture is not None else Axis.of(releases)
+    sections = [_group(result, k, axis) for k in range(len(result))]
+    if picture is not None:
+        sections.insert(0, f"<section>\n<h2>The rankings</h2>\n{_own_picture(picture, releases[0])}\n</section>")
+    return "\n".join(sections)
+
+
+def _group(grouped: GroupedRelease, place: int, axis: Axis | None) -> str:
+    group, release = grouped.releases[place]
+    name = f"{grouped.by}: {group}"
+    picture = "" if axis is None else _picture(release, axis, str(place))
+    return (
+        f"<section>\n<h2>{_text(name)}</h2>\n<p>{_text(headline(release))}</p>\n{_warning(release)}\n{picture}\n"
+        f"{_table(release, str(place), f' in {group}')}\n</section>"
+    )
+
+
+def _picture(release: Release, axis: Axis, key: str = "") -> str:
+    return f"<figure>\n{forest(release, axis, key)}\n<figcaption>{_text(caption(release))}</figcaption>\n</figure>"
+
+
+def _own_picture(path: str | Path, release: Release) -> str:
+    """A picture from a file, inside the page."""
+    place = file_path(path)
+    if place.suffix.lower() not in PICTURES:
+        raise ReleaseError(f"the figure must be an .svg or .png file; got {str(path)!r}")
+    try:
+        content = base64.b64encode(place.read_bytes()).decode()
+    except OSError as error:
+        raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
+    source = f"data:{PICTURES[place.suffix.lower()]};base64,{content}"
+    return f'<figure>\n<img alt="{_text(description(release))}" src="{source}">\n</figure>'
+
+
+def _table(release: Release, key: str = "", where: str = "") -> str:
+    """All rows, in a box of its own that scrolls where the page is narrow."""
+    shown, title = columns(release), f"Figures for {len(release)} items{where}"
+    heads = "".join(_head(column, first=k == 0) for k, column in enumerate(shown))
+    rows = "\n".join(_row(row, shown) for row in release.ranking)
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-labelledby="table{key}">\n<table class="sortable">\n'
+        f'<caption id="table{key}">{_text(title)}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n'
+        f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _head(column: Column, *, first: bool) -> str:
+    kind = ' class="text" data-kind="text"' if column.is_text else ""
+    order = ' aria-sort="ascending"' if first else ""
+    return f'<th scope="col"{kind}{order}>{_text(column.heading).replace("(top ", "(top&nbsp;")}</th>'
+
+
+def _row(row: Row, shown: Sequence[Column]) -> str:
+    return f"<tr>{''.join(_cell(row, column) for column in shown)}</tr>"
+
+
+def _cell(row: Row, column: Column) -> str:
+    value = f'data-value="{_text(str(column.value(row)))}"'
+    if column.is_text:
+        return f'<th scope="row" class="text" {value}><bdi>{_text(column.text(row))}</bdi></th>'
+    return f"<td {value}>{_text(column.text(row))}</td>"
+
+
+def _warning(release: Release) -> str:
+    """That noise may have made the order, where there are no rank sets to tell."""
+    sentences = _noise(release)[1:] if release.certainty is None else []
+    return "".join(f'<p class="warning">{_text(sentence)}</p>' for sentence in sentences)
+
+
+def _noise(release: Release) -> list[str]:
+    """How much noise there is, and a warning where it drowns the differences."""
+    return [sentence.plain for sentence in noise_sentences(release)]
+
+
+# ---- small print -----------------------------------------------------------------------------------------------------
+
+
+def _spent(result: Release | GroupedRelease, remaining: str | None) -> list[str]:
+    """The price, who recorded it, and what is left if that is to be known."""
+    privacy, groups = result.privacy, " for all groups together" if isinstance(result, GroupedRelease) else ""
+    price = f"ε = {plain_number(privacy.epsilon)}, δ = {plain_number(privacy.delta)}{groups}."
+    entry = (
+        f"It was paid from a ledger, entry {result.ledger_entry}."
+        if result.ledger_entry
+        else "No ledger is named. Every other release from the same votes adds to what was spent."
+    )
+    return [price, entry, *([] if remaining is None else [f"What remains: {remaining}"])]
+
+
+def _checkable(release: Release) -> list[str]:
+    """What a reader can check with this page alone, and the source of quietrank."""
+    checks = [
+        "The JSON in this page is the whole release. Release.from_json of quietrank (GroupedRelease.from_json for "
+        "groups) reads it, and refuses a ranking that does not follow from its scores.",
+        f"The sensitivity and the scale of the noise follow from the promise: {proof(release)} in the source of "
+        "quietrank derives them, and quietrank audit tries to break each mechanism.",
+    ]
+    if release.ledger_entry:
+        checks.append(
+            f"Whoever keeps the ledger can show that entry {release.ledger_entry} is in it; quietrank ledger verify "
+            "checks its history."
+        )
+    return checks
+
+
+def _unchecked(release: Release) -> list[str]:
+    """What a reader has to take on trust."""
+    paid = release.ledger_entry is not None
+    other = (
+        "That the ledger holds all releases from these votes." if paid else "That no other release was made of them."
+    )
+    return [
+        "That the votes are real, and who cast them.",
+        "That the noise was drawn as described, once, and that nobody chose among several runs.",
+        other,
+    ]
+
+
+# ---- HTML ------------------------------------------------------------------------------------------------------------
+
+
+def _text(text: str) -> str:
+    """Text as it is safe in a page, between tags and within quotes."""
+    return escape(visible(text)).replace(" %", "&nbsp;%")
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "<ul>\n" + "\n".join(f"<li>{_text(sentence)}</li>" for sentence in sentences) + "\n</ul>"
+
+
+def _paragraphs(sentences: Iterable[str]) -> str:
+    return "\n".join(f"<p>{_text(sentence)}</p>" for sentence in sentences)
+
+
+def _definitions(facts: Iterable[tuple[str, str]]) -> str:
+    return "<dl>\n" + "\n".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts) + "\n</dl>"
+
+
+def _data(kind: str, content: str) -> str:
+    """A file inside the page, as a link that can be saved."""
+    return f"data:{kind};base64,{base64.b64encode(content.encode()).decode()}"
