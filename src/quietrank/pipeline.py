@@ -467,9 +467,11 @@ def make_release(
     return release_of(_noisy(votes, privacy, request, ledger, save_pairs=False), request, tell)
 
 
-def make_tally(votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None) -> NoisyTally | GroupedTally:
-    """The same up to the noisy counts; the pairs of a public design are saved with them."""
-    return _noisy(votes, privacy, request, ledger, save_pairs=True)
+def make_tally(
+    votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None, *, to_save: bool = True
+) -> NoisyTally | GroupedTally:
+    """The same up to the noisy counts; if they are to be saved, with the pairs of a public design."""
+    return _noisy(votes, privacy, request, ledger, save_pairs=to_save)
 
 
 def release_of(tally: NoisyTally | GroupedTally, request: Request, tell: Tell = ignore) -> Release | GroupedRelease:

@@ -45,7 +45,7 @@ def release(names: Sequence[str] = CITIES, **more: Any) -> Release:
         for rank, name in enumerate(names, 1)
     )  # fmt: skip
     values: dict[str, Any] = {
-        "certainty": Certainty(0.9, False, 3, 1.2),
+        "certainty": Certainty(0.9, False, 3, 0.05, 1.2),
         "scatter": Scatter(Around.VOTES, 10.0, 1.0, 7.5, 0.05),
         "assumptions": ("It is assumed that <nobody> lied.",),
         "ledger_entry": "7-abc",

@@ -31,7 +31,7 @@ def release(
         Row(rank, names[rank - 1], -float(rank), rank_low=low, rank_high=high, tier=tier)
         for rank, ((low, high), tier) in enumerate(zip(sets, tiers, strict=True), 1)
     )
-    certainty = Certainty(level, simultaneous, 3, 1.0)
+    certainty = Certainty(level, simultaneous, 3, 0.05, 1.0)
     return Release(rows, Privacy(1, "comparison"), NoiseRecord("laplace", ()), method, certainty=certainty)
 
 

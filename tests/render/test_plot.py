@@ -47,7 +47,7 @@ def release(items: int | Sequence[str], *, known: bool = True, tiers: int = 3, *
             score_high=row.score + 0.1 + k / (10 * n), tier=1 + k * tiers // n,
         )  # fmt: skip
         rows.append(sure if known else row)
-    certainty = Certainty(0.9, False, 3, 1.0) if known else None
+    certainty = Certainty(0.9, False, 3, 0.05, 1.0) if known else None
     values = {"method": "bradley-terry", "certainty": certainty, **fields}
     return Release(tuple(rows), PRIVACY, NoiseRecord("laplace", ()), **values)
 
@@ -159,7 +159,7 @@ def test_the_words_say_what_is_shown_and_what_is_promised() -> None:
     shown = texts(figure_of(made))
     assert "6 items by Bradley–Terry score, ε = 1 per person, 90% intervals" in " ".join(shown)
     assert made.statement in " ".join(shown)
-    together = replace(made, certainty=Certainty(0.95, True, 3, 1.0))
+    together = replace(made, certainty=Certainty(0.95, True, 3, 0.05, 1.0))
     assert any("95%, for all items together" in text for text in texts(figure_of(together)))
 
 

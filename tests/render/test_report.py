@@ -19,9 +19,9 @@ from quietrank.demo import demo_privacy, demo_votes
 from quietrank.errors import ReleaseError
 from quietrank.promise.privacy import Privacy
 from quietrank.publish.view import Scale
-from quietrank.render.page_figure import MOST_ITEMS, Axis, forest
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, symbols, unprotected
+from quietrank.render.page_figure import MOST_ITEMS, Axis, forest
 from tests.render.made import CITIES, NASTY, grouped, release, unsure
 
 VOID = {"meta", "link", "img", "line", "circle", "br"}

@@ -47,6 +47,7 @@ UNIT, NEIGHBOURS, DESIGN = map(choice, (privacy.Unit, privacy.Neighbours, privac
 METHODS = ("auto", "net-wins", "wins", "win-rate", "bradley-terry")
 CALIBRATIONS = ("tight", "published")
 LINKS = ("logistic", "hyperbolic-secant")
+SCALES = ("log-odds", "elo", "probability")
 SOLUTIONS = ("epsilon", "people")
 THEMES = ("light", "dark")
 SPREADS = ("close", "typical", "clear", "paper")
@@ -115,6 +116,10 @@ Groups = Annotated[str | None, ranking("All groups, with --by: a file with one p
 SkipInvalid = Annotated[
     bool, column("Drop rows that cannot be used, one by one, instead of refusing.", None, "--skip-invalid")
 ]
+Level = Annotated[float, ranking("Of intervals and rank sets.", "P")]
+Simultaneous = Annotated[bool, ranking("Intervals and rank sets hold for all items together.", None, "--simultaneous")]
+ScoreScale = Annotated[str, ranking("Of Bradley-Terry scores.", choice(SCALES), "--scale")]
+ScoreAnchor = Annotated[str | None, ranking("For elo: an item and its score.", "ITEM=1000", "--anchor")]
 Out = Annotated[Path | None, result("Also write the release here: .json, or .csv for the table.", "FILE")]
 Plot = Annotated[Path | None, result("Also draw the ranking here: .png, .svg or .pdf.", "FILE")]
 PlotTheme = Annotated[str, result("What the figure is shown on.", choice(THEMES))]

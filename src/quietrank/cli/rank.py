@@ -11,7 +11,7 @@ from quietrank.cli.deliver import Files, Pictures, check_pictures, check_release
 from quietrank.cli.options import Format, VotesOptions, choice, reads_votes
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.publish.files import TALLY
-from quietrank.render.screen import busy, tell, warn
+from quietrank.render.screen import busy, progress, tell, warn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +64,17 @@ def rank(
     link: Annotated[
         str, options.ranking("For perturbed-mle: the model of a vote.", choice(options.LINKS))
     ] = "logistic",
+    level: options.Level = 0.9,
+    simultaneous: options.Simultaneous = False,
+    scale: options.ScoreScale = "log-odds",
+    anchor: options.ScoreAnchor = None,
+    sampling_share: Annotated[
+        str,
+        options.promise(
+            "Part of ε that makes intervals know people (unit person); auto is at most 0.05, 0 buys nothing.",
+            "[auto|NUMBER]",
+        ),
+    ] = "auto",
     skip_invalid: options.SkipInvalid = False,
     out: options.Out = None,
     save_tally: Annotated[
@@ -88,31 +99,34 @@ def rank(
     Publish one run: two runs at ε = 1 have spent ε = 2 together, whichever of them is shown.
     """
     from quietrank import pipeline
+    from quietrank.publish.view import View
 
     privacy = _privacy(
         unit, epsilon, delta=delta, neighbours=neighbours, design=design, max_per_person=max_per_person,
         one_per_pair=one_per_pair, clip=clip,
     )  # fmt: skip
-    ridge = parse_gamma(gamma)
+    ridge = parse_auto("gamma", gamma)
     if show_budget and (report is None or ledger is None):
         raise UsageError("--show-budget is about a ledger and a report; add --ledger FILE and --report FILE.html")
     reads = (source.votes, ledger)
     check_releases(out, save_tally, report, overwrite=overwrite, reads=reads)
     check_pictures(plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=reads)
     files = Files(overwrite)
-    request = pipeline.Request.of(mechanism, method, ridge, comparisons_per_item, calibration, link)
+    request = pipeline.Request.of(
+        mechanism, method, ridge, comparisons_per_item, calibration, link,
+        view=View.of(level, simultaneous, scale, anchor), sampling_share=parse_auto("sampling-share", sampling_share),
+    )  # fmt: skip
     if save_tally is not None:
         request = request.of_counts()
     budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
     with busy("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
         warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, shown afterwards
-        if save_tally is None:
-            release = pipeline.make_release(votes, privacy, request, budget)
-        else:
-            tally = pipeline.make_tally(votes, privacy, request, budget)
+        tally = pipeline.make_tally(votes, privacy, request, budget, to_save=save_tally is not None)
+        if save_tally is not None:
             files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
-            release = pipeline.release_of(tally, request)
+    with progress("comparing items …") as tell_progress:
+        release = pipeline.release_of(tally, request, tell_progress)
     pictures = _pictures(release, votes, plot, compare_exact, plot_theme)
     try:
         remaining = _remaining(budget) if budget is not None and show_budget else None
@@ -155,12 +169,12 @@ def _privacy(unit: str | None, epsilon: float | None, **more: Any) -> Privacy:
     return Privacy(epsilon, unit, **more)
 
 
-def parse_gamma(word: str) -> Any:
+def parse_auto(name: str, word: str) -> Any:
     """A number, or the word auto."""
     try:
         return word if word == "auto" else float(word)
     except ValueError:
-        raise UsageError(f"--gamma must be a number or auto; got {word!r}") from None
+        raise UsageError(f"--{name} must be a number or auto; got {word!r}") from None
 
 
 def _open_ledger(path: Path) -> BudgetLedger:

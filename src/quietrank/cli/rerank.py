@@ -8,14 +8,34 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver
-from quietrank.cli.options import Format, Gamma, Method, Out, Overwrite, Plot, PlotTheme, Printed, Report, result
-from quietrank.cli.rank import parse_gamma
+from quietrank.cli.options import (
+    Format,
+    Gamma,
+    Level,
+    Method,
+    Out,
+    Overwrite,
+    Plot,
+    PlotTheme,
+    Printed,
+    Report,
+    ScoreAnchor,
+    ScoreScale,
+    Simultaneous,
+    result,
+)
+from quietrank.cli.rank import parse_auto
+from quietrank.render.screen import progress
 
 
 def rerank(
     tally: Annotated[Path, typer.Argument(help="What rank --save-tally wrote.", metavar="TALLY.json")],
     method: Method = "auto",
     gamma: Gamma = "auto",
+    level: Level = 0.9,
+    simultaneous: Simultaneous = False,
+    scale: ScoreScale = "log-odds",
+    anchor: ScoreAnchor = None,
     top: Annotated[int | None, result("Show only the first K items.", "K")] = None,
     out: Out = None,
     plot: Plot = None,
@@ -27,10 +47,14 @@ def rerank(
     """Make another ranking from noisy counts that were saved. Costs nothing: the counts have been paid for."""
     from quietrank import pipeline
     from quietrank.publish.tally_file import load_any
+    from quietrank.publish.view import View
 
     check_releases(out, report=report, overwrite=overwrite, reads=(tally,))
     check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(tally,))
-    release = pipeline.rerank(load_any(tally), method=method, gamma=parse_gamma(gamma))
+    ridge = parse_auto("gamma", gamma)
+    request = pipeline.Request.of("auto", method, ridge, view=View.of(level, simultaneous, scale, anchor))
+    with progress("comparing items …") as tell:
+        release = pipeline.release_of(load_any(tally), request, tell)
     shown = release if top is None else release.top(top)
     pictures = {} if plot is None else {plot: lambda: shown.plot(theme=plot_theme)}
     deliver(shown, format, out, Files(overwrite), pictures=pictures, report=report)

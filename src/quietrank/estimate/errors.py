@@ -63,6 +63,8 @@ class Error:
 
     centre: Floats
     draws: Floats
+    noise_sd: float
+    """of a typical estimate: what is off on purpose"""
     factor: float | None
     """φ: how many times as much as independent votes the votes vary"""
     notes: tuple[str, ...]
@@ -209,7 +211,14 @@ def _net_wins(sources: _Sources) -> Error:
     if noisy.total is not None:
         shape = shape * (noisy.total / 2 / np.trace(shape))
     sampling, factor, notes = sources.sampling(shape, Around.ZERO)
-    return Error(s, sampling + sources.of_net_wins, factor if noisy.total is not None else None, notes)
+    factor_known = factor if noisy.total is not None else None
+    noise = sources.of_net_wins
+    return Error(s, sampling + noise, _typical(noise), factor_known, notes)
+
+
+def _typical(draws: Floats) -> float:
+    """The standard deviation of the error of an item in the middle."""
+    return float(np.median(draws.std(axis=0)))
 
 
 def _win_rates(sources: _Sources) -> Error:
@@ -221,7 +230,8 @@ def _win_rates(sources: _Sources) -> Error:
     expected = np.clip((u[:, None] - u) * (1 - 1 / sources.n), -0.45, 0.45)
     sampling, factor, notes = sources.sampling(*_given_design(sources, sources.met, expected))
     of_s = sampling + sources.of_net_wins
-    return Error(0.5 + s / d, (of_s - u * of_d) / d, factor, notes, Rates(s, d, of_s, of_d))
+    noise = _typical((sources.of_net_wins - u * of_d) / d)
+    return Error(0.5 + s / d, (of_s - u * of_d) / d, noise, factor, notes, Rates(s, d, of_s, of_d))
 
 
 def _given_design(sources: _Sources, met: Floats, expected: Floats) -> tuple[Floats, Around]:
@@ -279,8 +289,10 @@ def _scores(sources: _Sources) -> Error:
     else:
         d, of_d = _exposures(sources)
         of_s = of_s - _of_others(met * expected, d, of_d)
+    inverse = _inverse(curvature)
+    noise = _typical((of_s - sampling - of_d * (s / d)) @ inverse)
     draws, rates = _of_scores(_Model(met, theta, LOGISTIC), s - s.mean(), d, of_s, of_d, curvature)
-    return Error(theta + gamma * (_inverse(curvature) @ theta), draws, factor, notes, rates)
+    return Error(theta + gamma * (inverse @ theta), draws, noise, factor, notes, rates)
 
 
 def _of_others(expected: Floats, d: Floats, of_d: Floats) -> Floats:
@@ -351,8 +363,10 @@ def _released_scores(sources: _Sources) -> Error:
     of_s = sampling - inside + seal @ (_laplacian(curvature) + plan.gamma * np.eye(n))
     s = (met * (plan.link.cdf(difference) - 0.5)).sum(axis=1) + plan.gamma * theta
     model, d = _Model(met, theta, plan.link), met.sum(axis=1)
+    inverse = _inverse(curvature)
+    noise = _typical((of_s - sampling) @ inverse)
     draws, rates = _of_scores(model, s - s.mean(), d, of_s, np.zeros((1, n)), curvature)
-    return Error(theta + plan.gamma * (_inverse(curvature) @ theta), draws, factor, (*note, *notes), rates)
+    return Error(theta + plan.gamma * (inverse @ theta), draws, noise, factor, (*note, *notes), rates)
 
 
 def _stated_design(sources: _Sources, law: ScoresLaw) -> tuple[Floats, tuple[str, ...]]:

@@ -33,6 +33,7 @@ class Uncertainty:
     """the probability of being first"""
     top: Floats
     """the probability of being among the first few"""
+    noise_sd: float
     factor: float | None
     notes: tuple[str, ...]
 
@@ -63,7 +64,7 @@ def uncertainty(
         wide = _intervals(error, level, simultaneous=True)
         rank_sets, tier = ranks.rank_sets_of_intervals(*wide), ranks.tiers_of_intervals(order, *wide)
     first, among = ranks.chances(error.centre, error.draws, top)
-    return Uncertainty(low, high, *rank_sets, tier, first, among, error.factor, error.notes)
+    return Uncertainty(low, high, *rank_sets, tier, first, among, error.noise_sd, error.factor, error.notes)
 
 
 def _intervals(error: Error, level: float, simultaneous: bool) -> tuple[Floats, Floats]:

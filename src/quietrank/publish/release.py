@@ -81,6 +81,8 @@ class Certainty:
     """whether they hold for all items together, or for each item by itself"""
     top: int
     """how many items are the top, for `probability_top`"""
+    noise_sd: float
+    """how far off a typical score is on purpose (standard deviation), on the scale of the scores"""
     factor: float | None
     """φ: how much the votes vary, relative to independent votes; None where that cannot be said"""
 
@@ -243,10 +245,12 @@ def _row(values: Mapping[str, Any]) -> Row:
 def _certainty(values: Any) -> Certainty | None:
     if values is None:
         return None
-    level, top, factor = (figure(values[name]) for name in ("level", "top", "factor"))
-    if level is None or not 0 < level < 1 or whole_number(top) is None or not isinstance(values["simultaneous"], bool):
+    level, top, noise, factor = (figure(values[name]) for name in ("level", "top", "noise_sd", "factor"))
+    simultaneous = values["simultaneous"]
+    readable = level is not None and 0 < level < 1 and whole_number(top) is not None and noise is not None
+    if not readable or not isinstance(simultaneous, bool):
         raise ValueError("its certainty cannot be read")
-    return Certainty(level, values["simultaneous"], int(top or 0), factor)
+    return Certainty(level or 0.0, simultaneous, int(top or 0), noise or 0.0, factor)
 
 
 def make_release(
@@ -266,11 +270,16 @@ def make_release(
         certainty, notes = None, [str(reason)]
     else:
         rows = _with_intervals(rows, places, known, view)
-        certainty, notes = Certainty(view.level, view.simultaneous, top, known.factor), list(known.notes)
+        certainty, notes = _certain(view, top, known), list(known.notes)
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
     )  # fmt: skip
+
+
+def _certain(view: View, top: int, known: Uncertainty) -> Certainty:
+    per_unit = float(np.diff(view.scaled(np.array([-0.5, 0.5])))[0])  # around an average item
+    return Certainty(view.level, view.simultaneous, top, per_unit * known.noise_sd, known.factor)
 
 
 def _rows(noisy: NoisyTally, estimate: Estimate, places: list[int], view: View, anchor: int | None) -> list[Row]:

@@ -21,11 +21,11 @@ from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.render.cells import Column, columns
-from quietrank.render.page_figure import Axis, caption, description, forest
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, promise_notes, proof, symbols, unprotected
+from quietrank.render.page_figure import Axis, caption, description, forest
 from quietrank.render.screen import visible
-from quietrank.render.table import _noise as noise_sentences
+from quietrank.render.table import noise_notes as noise_sentences
 
 if TYPE_CHECKING:
     from quietrank.publish.release import Release, Row
@@ -53,7 +53,7 @@ def report(result: Release | GroupedRelease, *, figure: str | Path | None = None
         results=_results(result, figure),
         meaning=_list(meaning(release)),
         statement=_text(result.statement),
-        noise=_paragraphs(_noise(release)[:1]),
+        noise=_paragraphs(noise_notes(release)[:1]),
         symbol_notes=_paragraphs(promise_notes(release.privacy)),
         symbols=_definitions(symbols(release)),
         unprotected=_list(unprotected(release.privacy, grouped=grouped)),
@@ -177,11 +177,11 @@ def _cell(row: Row, column: Column) -> str:
 
 def _warning(release: Release) -> str:
     """That noise may have made the order, where there are no rank sets to tell."""
-    sentences = _noise(release)[1:] if release.certainty is None else []
+    sentences = noise_notes(release)[1:] if release.certainty is None else []
     return "".join(f'<p class="warning">{_text(sentence)}</p>' for sentence in sentences)
 
 
-def _noise(release: Release) -> list[str]:
+def noise_notes(release: Release) -> list[str]:
     """How much noise there is, and a warning where it drowns the differences."""
     return [sentence.plain for sentence in noise_sentences(release)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from quietrank.promise.privacy import Unit, plain_number
+from quietrank.render.cells import columns, score_of
+from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.screen import visible
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ COLUMNS = {
     "component": ("component", "d"),
 }
 """heading and number format of each column"""
+RULED = box.Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n")
+"""a rule under the headings and between sections, and nothing else"""
 MOST_ROWS = 100
 NOISE_FOR = {
     "items never compared": "This is an upper limit: the more an item was compared, the smaller it is.",
@@ -43,26 +48,26 @@ NOISE_FOR = {
 
 
 def render(release: Release) -> Group:
-    """The ranking with the promise under it."""
-    privacy = release.privacy
-    title = f"{len(release.ranking)} items by {release.method}, {_strength(privacy)}"
-    rows, notes = _table_rows([release]), _notes(release)
-    return Group(Text(title, style="bold"), *_table(rows), Text(privacy.statement), *_noise(release), *notes)
+    """What the ranking says, the ranking, the promise, and what to know about it."""
+    title = f"{len(release.ranking)} items by {release.method}, {_strength(release.privacy)}"
+    return Group(
+        Text(headline(release), style="bold"), Text(title, style="dim"), *_ranking(release),
+        Text(release.privacy.statement), *noise_notes(release), *_notes(release),
+    )  # fmt: skip
 
 
 def render_grouped(grouped: GroupedRelease) -> Group:
     """The rankings of all groups in one table, with the promise that they keep together under it."""
-    privacy, releases = grouped.privacy, [release for _, release in grouped.releases]
+    releases = [release for _, release in grouped.releases]
     title = f"{len(releases)} groups by {visible(grouped.by)}, {len(releases[0].ranking)} items by {releases[0].method}"
-    groups = [group for group, release in grouped.releases for _ in release.ranking]
-    rows = [{"group": group, **row} for group, row in zip(groups, _table_rows(releases), strict=True)]
     drowned = [group for group, release in grouped.releases if _drowned(release)]
     where = visible(", ".join(drowned))
     warning = f"Noise alone could make the differences between items in {where}: there the order may mean little."
     warnings = [Text(warning, style="bold")] if drowned else []
     return Group(
-        Text(f"{title}, {_strength(privacy)} for all together", style="bold"), *_table(rows), Text(grouped.statement),
-        *_noise(releases[0])[:1], *warnings, *_notes(releases[0]),
+        Text(headline_grouped(grouped), style="bold"),
+        Text(f"{title}, {_strength(grouped.privacy)} for all together", style="dim"), *_rankings(grouped),
+        Text(grouped.statement), *noise_notes(releases[0])[:1], *warnings, *_notes(releases[0]),
     )  # fmt: skip
 
 
@@ -71,35 +76,52 @@ def _strength(privacy: Privacy) -> str:
     return f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
 
 
-def _table_rows(releases: Sequence[Release]) -> list[dict[str, Any]]:
-    """The rows of all rankings, one after the other, in the columns of the table."""
-    ranking = [row for release in releases for row in release.ranking]
-    # Where the items are ranked by a figure that is shown anyway, the score would repeat it.
-    hidden = {"score"} if all(row.score in (row.net_wins, row.win_rate) for row in ranking) else set()
-    return [
-        {name: value for name, value in vars(row).items() if name in COLUMNS and name not in hidden} for row in ranking
-    ]
+def _ranking(release: Release) -> list[Table | Text]:
+    """The items, with a rule between tiers."""
+    shown = [column for column in columns(release) if column.heading != "tier"]
+    rows = release.ranking[:MOST_ROWS]
+    cells = [[column.text(row) for column in shown] for row in rows]
+    ends = [row.tier != following.tier for row, following in pairwise(rows)]
+    return [_filled([column.heading for column in shown], cells, [*ends, False]), *_left_out(len(release.ranking))]
+
+
+def _rankings(grouped: GroupedRelease) -> list[Table | Text]:
+    """The items of all groups, with a rule between groups."""
+    shown = columns(grouped.releases[0][1])
+    lines = [(group, row, row is release.ranking[-1]) for group, release in grouped.releases for row in release.ranking]
+    cells = [[visible(group), *(column.text(row) for column in shown)] for group, row, _ in lines[:MOST_ROWS]]
+    headings = ["group", *(column.heading for column in shown)]
+    return [_filled(headings, cells, [end for *_, end in lines]), *_left_out(len(lines))]
 
 
 def _notes(release: Release) -> list[Text]:
     return [Text(f"Note: {assumption}", style="dim") for assumption in release.assumptions]
 
 
-def _noise(release: Release) -> list[Text]:
+def noise_notes(release: Release) -> list[Text]:
     """How much noise the release carries, and whether it drowns it; both from what is published anyway."""
-    figures = dict(release.mechanism.figures)
-    if isinstance(noise := figures.get("noise_sd"), float):
-        text = f"Noise: each item's count is off by about ±{noise:.3g} votes (standard deviation), on purpose."
-        lines = [Text(text + _alternatives(release))]
-    elif isinstance(noise := figures.get("score_noise_sd"), float):
-        text = f"Noise: each item's score is off by about ±{noise:.3g} (standard deviation), on purpose. "
-        lines = [Text(text + NOISE_FOR.get(str(figures.get("score_noise_for")), ""))]
-    else:
-        return []
-    if _drowned(release):
+    size = _noise_size(release)
+    lines = [Text(f"Noise: {size}{_alternatives(release)}")] if size else []
+    if lines and _drowned(release):
         warning = "Noise alone could make differences like these between items: this order may mean little. "
         lines.append(Text(warning + _remedy(release.privacy), style="bold"))
     return lines
+
+
+def _noise_size(release: Release) -> str:
+    """In the unit of what items are ranked by, where that is known."""
+    figures, heading = dict(release.mechanism.figures), score_of(release)[0]
+    if release.certainty is not None:
+        unit = " votes" if release.method in ("net-wins", "wins") else ""
+        return (
+            f"each {heading} is off by about ±{release.certainty.noise_sd:.2g}{unit} (standard deviation), on purpose."
+        )
+    if isinstance(noise := figures.get("noise_sd"), float):
+        return f"each item's count is off by about ±{noise:.3g} votes (standard deviation), on purpose."
+    if isinstance(noise := figures.get("score_noise_sd"), float):
+        said = f"each item's score is off by about ±{noise:.3g} (standard deviation), on purpose. "
+        return said + NOISE_FOR.get(str(figures.get("score_noise_for")), "")
+    return ""
 
 
 def _remedy(privacy: Privacy) -> str:
@@ -115,8 +137,8 @@ def _alternatives(release: Release) -> str:
     chosen, *others = release.mechanism.alternatives or ((release.mechanism.name, 0.0),)
     if not others:
         return ""
-    costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in others)
-    return f" It is {chosen[0]} noise, the least of those that keep the promise ({costs})."
+    costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in (chosen, *others))
+    return f" It is {chosen[0]} noise, the least of those that keep the promise (on counts, in votes: {costs})."
 
 
 def _drowned(release: Release) -> bool:
@@ -200,12 +222,23 @@ def as_text(rendered: Group) -> str:
 
 def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
     """The first rows, in the columns that they have."""
-    table = Table(box=box.SIMPLE_HEAD)
-    columns = [name for name in COLUMNS if rows[0].get(name) is not None]
-    for name in columns:
-        side: Literal["left", "right"] = "left" if name in ("group", "item") else "right"
-        table.add_column(COLUMNS[name][0], justify=side, overflow="fold")
-    for row in rows[:MOST_ROWS]:
-        table.add_row(*(Text(visible(format(row[name], COLUMNS[name][1]))) for name in columns))
-    left_out = len(rows) - MOST_ROWS
-    return [table, *([Text(f"… and {left_out} more; the CSV format shows all.", style="dim")] if left_out > 0 else [])]
+    names = [name for name in COLUMNS if rows[0].get(name) is not None]
+    cells = [[visible(format(row[name], COLUMNS[name][1])) for name in names] for row in rows[:MOST_ROWS]]
+    return [_filled([COLUMNS[name][0] for name in names], cells, [False] * len(cells)), *_left_out(len(rows))]
+
+
+def _filled(headings: Sequence[str], cells: Sequence[Sequence[str]], ends: Sequence[bool]) -> Table:
+    """Names on the left, numbers on the right, which are never broken; a rule after rows that end a section."""
+    table = Table(box=RULED)
+    for heading, column in zip(headings, zip(*cells, strict=True), strict=True):
+        name = heading in ("group", "item")
+        side: Literal["left", "right"] = "left" if name else "right"
+        table.add_column(heading, justify=side, overflow="fold", min_width=None if name else max(map(len, column)))
+    for row, end in zip(cells, ends, strict=False):
+        table.add_row(*map(Text, row), end_section=end)
+    return table
+
+
+def _left_out(rows: int) -> list[Text]:
+    left_out = rows - MOST_ROWS
+    return [Text(f"… and {left_out} more; the CSV format shows all.", style="dim")] if left_out > 0 else []
