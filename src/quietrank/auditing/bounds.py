@@ -16,8 +16,10 @@ from quietrank.auditing import neighbours, norms, trace
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Neighbouring
 from quietrank.auditing.trace import Seen
+from quietrank.errors import QuietrankError
+from quietrank.mechanisms.scatter import Around, Expected
 from quietrank.noise import lattice
-from quietrank.promise.privacy import Neighbours
+from quietrank.promise.privacy import Neighbours, Unit
 
 ENOUGH = 0.99
 """Some pair must reach this part of the bound: otherwise the bound is too loose, and noise is wasted."""
@@ -36,6 +38,8 @@ class Moves:
     """what else differed between neighbours, although it must not"""
     tight: bool = True
     """whether some pair must reach the bound"""
+    scatter: float = 0.0
+    """the largest loss of a scatter, as a part of what it costs"""
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -43,14 +47,16 @@ class Moves:
         complaints = [f"{name} differs between neighbours" for name in self.changed]
         if not self.within:
             complaints.append(f"moves {self.furthest:.7g} times as far as derived")
-        elif self.tight and self.furthest < ENOUGH:
+        if self.scatter > 1:
+            complaints.append(f"the scatter moves {self.scatter:.7g} times as far as its noise covers")
+        if self.within and self.tight and self.furthest < ENOUGH:
             complaints.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
         return tuple(complaints)
 
 
 def check(case: Case, pairs: int, releases: int = 1) -> Moves:
     """Run `pairs` pairs of neighbouring files through reading, bounding and counting; `releases` of them to the end."""
-    furthest, within, changed = 0.0, True, set()
+    furthest, scatter, within, changed = 0.0, 0.0, True, set()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         for index, pair in enumerate(neighbours.neighbouring(case, pairs)):
             one, other = _sides(case, pair, Path(folder))
@@ -61,9 +67,11 @@ def check(case: Case, pairs: int, releases: int = 1) -> Moves:
                 furthest = max(furthest, part_of(case, moved, allowed))
             if index < releases or pair.skip_invalid:
                 changed |= _released_differently(case, pair, Path(folder))
+            if index < len(Around) and case.privacy.unit is Unit.PERSON:
+                scatter = max(scatter, _scatter_moves(case, pair, list(Around)[index], Path(folder)))
     # Of noise that only its law describes, the loss at one point is compared; with δ > 0 that may be far below ε.
     tight = case.perturbed is not None or norms.is_known(case.calibrated) or case.privacy.delta == 0
-    return Moves(pairs, furthest, within, tuple(sorted(changed)), tight)
+    return Moves(pairs, furthest, within, tuple(sorted(changed)), tight, scatter)
 
 
 def _sides(case: Case, pair: Neighbouring, folder: Path) -> tuple[Seen, Seen]:
@@ -87,6 +95,17 @@ def _movement(case: Case, one: Seen, other: Seen) -> tuple[Fraction, Fraction]:
         return moved, Fraction(case.privacy.limit * (1 if case.privacy.counted_as is Neighbours.ADD_REMOVE else 2))
     calibrated = case.calibrated
     return norms.moved(calibrated, difference), norms.allowed(calibrated)
+
+
+def _scatter_moves(case: Case, pair: Neighbouring, around: Around, folder: Path) -> float:
+    """The loss of the scatter between these neighbours, as a part of what it costs; around the worst expectations."""
+    signs = np.resize([1.0, -1.0], len(case.items))
+    expected = Expected(around, {Around.EXPOSURES: (1 + signs) / 2, Around.PAIRS: 16 * signs}.get(around, signs / 2))
+    try:
+        (one, noise), (other, _) = (trace.scatters(case, votes, expected) for votes in _files(case, pair, folder))
+    except QuietrankError:
+        return 0.0  # a file that cannot be used; `see` compares how it is refused
+    return float(np.abs(one - other).sum()) / noise.noise.scale / noise.epsilon
 
 
 def part_of(case: Case, moved: Fraction, allowed: Fraction) -> float:

@@ -49,6 +49,10 @@ class Case:
         """The same case with the items with which the votes were read."""
         return replace(self, promise=replace(self.promise, items=items))
 
+    def of_epsilon(self, epsilon: float) -> Case:
+        """The same case at another ε."""
+        return replace(self, promise=self.promise.changed(epsilon=epsilon))
+
     @property
     def groups(self) -> tuple[str, ...] | None:
         return self.promise.groups

@@ -21,7 +21,9 @@ from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Row
 from quietrank.errors import QuietrankError
 from quietrank.estimate.noisy import NoisyTally
+from quietrank.mechanisms import scatter
 from quietrank.mechanisms.mechanism import Calibrated, Noised
+from quietrank.mechanisms.scatter import Expected, ScatterNoise
 from quietrank.promise.accounting import Charge, Ledger
 from quietrank.promise.promise import Bounded
 from quietrank.votes import read as votes
@@ -90,6 +92,18 @@ def count(case: Case, read_from: Votes) -> Tallies:
 def cross(tallies: Tallies, calibrated: Calibrated, ledger: Ledger | None = None) -> list[Noised]:
     """The one crossing."""
     return crossing.cross(tallies, calibrated, ledger=ledger)
+
+
+def scatters(case: Case, read_from: Votes, expected: Expected) -> tuple[Integers, ScatterNoise]:
+    """The exact scatter of each group around what is expected, in steps, and the noise that a release would add."""
+    part = scatter.price("auto", case.promise)
+    counts = case.of_epsilon(scatter.rest_of(case.privacy.epsilon, part)).calibrated
+    noise = scatter.scatter_noise(counts, case.privacy.epsilon, part)
+    crossing.require_kept(counts, noise)
+    bounded = Bounded.by(counts.privacy, counts.clip)
+    with tally.counting(read_from, bounded, may_be_empty=True, again=True) as counted:
+        groups = [expected] * len(counted.tallies)
+        return np.array(counted.scatter(groups, float(noise.most))), noise
 
 
 def statistics(tallies: Tallies, calibrated: Calibrated) -> Integers:
@@ -161,7 +175,9 @@ def _without_noise(published: dict[str, Any]) -> dict[str, Any]:
     names = {
         row["item"]: sorted(name for name, value in row.items() if value is not None) for row in published["ranking"]
     }
-    return published | {"ranking": names}
+    known = {name: published["certainty"] and published["certainty"][name] for name in ("level", "simultaneous", "top")}
+    bought = published["scatter"] and {name: v for name, v in published["scatter"].items() if name != "value"}
+    return published | {"ranking": names, "certainty": known, "scatter": bought}
 
 
 def read_rows(case: Case, rows: Sequence[Row], folder: Path) -> Votes:
