@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import quietrank as qr
 from quietrank.errors import ReleaseError
 from quietrank.noise import knorm, lattice
+from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.promise import Promise
 from quietrank.publish.release import Release, order
 from quietrank.statistics.method import Method, MethodWord
 from tests.helpers import PAIRINGS, PRIVACIES, Vote, from_arrow, privacy_id
@@ -60,12 +62,16 @@ def test_a_release_is_a_function_of_the_noisy_values(
     """Two files with nothing in common that draw the same noisy values release the same.
 
     Here the noise replaces the values outright: whatever still differs would have been published unpaid. Only where
-    the number of votes is public do both files have as many.
+    the number of votes or of people is public do both files have as many.
     """
     _replace_values(monkeypatch)
     other: list[Vote] = [("p9", "Ω", "b c", "b"), ("p8", "b c", "A1", "b"), ("p8", "b c", "A1", "a")]
     if not privacy.votes_are_public:
-        other += [("p7", "A1", "ç", "tie"), ("p6", "A1", "ç", "a"), ("p5", "A1", "ç", "a"), ("p5", "Ω", "ç", "b")]
+        other += [("p8", "A1", "ç", "tie"), ("p8", "A1", "ç", "a"), ("p8", "Ω", "ç", "b")]
+    if not Promise(privacy, Items(("A1", "ç"))).people_are_public:
+        other += [("p7", "A1", "ç", "tie"), ("p6", "A1", "ç", "a"), ("p5", "A1", "ç", "a"), ("p5", "Ω", "ç", "b")][
+            : 0 if privacy.votes_are_public else 4
+        ]
     first, second = (qr.rank(from_arrow(votes), privacy, method=method) for votes in (VOTES, other))
     assert first.to_dict() == second.to_dict()
 

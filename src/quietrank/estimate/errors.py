@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.sparse import csgraph
 
 from quietrank.arrays import Floats
 from quietrank.estimate.methods import Estimate, around_of, design_of
@@ -27,8 +28,9 @@ from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method
 from quietrank.statistics.statistic import Reading
 
-MOST_DENSE = 1000
-"""For more items no n-by-n matrix is formed: the errors of two items are then taken as independent."""
+MOST_DENSE, MOST_ITEMS = 1000, 20_000
+"""For more items than the first no n-by-n matrix is formed, and the errors of two items are taken as independent; for
+more than the second, nothing is said."""
 
 LEAST_TRACE = 1e-9
 """of a covariance, in votes²: without votes nothing varies"""
@@ -81,6 +83,8 @@ class Error:
 def error_of(noisy: NoisyTally, estimate: Estimate, draws: int) -> Error:
     """What the estimate is off by; raises NoError with the reason where that cannot be said."""
     sources = _Sources(noisy, estimate, draws)
+    if len(noisy.items) > MOST_DENSE:
+        return _of_many(sources)
     if noisy.scores is not None:
         return _released_scores(sources)
     of_method = {Method.NET_WINS: _net_wins, Method.WIN_RATE: _win_rates, Method.BRADLEY_TERRY: _scores}
@@ -118,13 +122,15 @@ class _Sources:
 
     def sampling(self, shape: Floats, around: Around) -> tuple[Floats, float, tuple[str, ...]]:
         """Draws of the sampling error of net wins, the factor φ, and what was assumed; `shape` is the covariance that
-        independent votes would give them."""
-        trace, notes = self._trace(float(np.trace(shape)), around)
-        values, vectors = np.linalg.eigh(shape)
+        independent votes would give them, or the variances alone."""
+        values, vectors = np.linalg.eigh(shape) if shape.ndim == 2 else (shape, None)
         root = np.sqrt(np.maximum(values, 0.0))
-        normal = np.random.default_rng(SEED + 1).normal(size=(self.draws, self.n))
-        factor = trace / max(float(np.square(root).sum()), LEAST_TRACE)
-        return (normal * root) @ vectors.T * np.sqrt(factor)[:, None], float(np.median(factor)), notes
+        independent = max(float(np.square(root).sum()), LEAST_TRACE)
+        trace, notes = self._trace(independent, around)
+        normal = np.random.default_rng(SEED + 1).normal(size=(self.draws, self.n)) * root
+        factor = trace / independent
+        sampling = (normal if vectors is None else normal @ vectors.T) * np.sqrt(factor)[:, None]
+        return sampling, float(np.median(factor)), notes
 
     def _trace(self, independent: float, around: Around) -> tuple[Floats, tuple[str, ...]]:
         """Draws of the trace of the sampling covariance, and what was assumed; `independent`: if votes were that."""
@@ -281,6 +287,7 @@ def _scores(sources: _Sources) -> Error:
     s, gamma = noisy.net_wins, sources.estimate.gamma
     assert s is not None
     assert gamma is not None
+    _require_connected(met)
     expected = LOGISTIC.cdf(theta[:, None] - theta) - 0.5
     sampling, factor, notes = sources.sampling(*_given_design(sources, met, expected))
     of_s, curvature = sampling + sources.of_net_wins, met * (0.25 - expected**2)
@@ -291,7 +298,8 @@ def _scores(sources: _Sources) -> Error:
         of_s = of_s - _of_others(met * expected, d, of_d)
     inverse = _inverse(curvature)
     noise = _typical((of_s - sampling - of_d * (s / d)) @ inverse)
-    draws, rates = _of_scores(_Model(met, theta, LOGISTIC), s - s.mean(), d, of_s, of_d, curvature)
+    own = curvature.sum(axis=1)
+    draws, rates = _of_scores(_Model(met, theta, LOGISTIC), s - s.mean(), d, of_s, of_d, inverse, own)
     return Error(theta + gamma * (inverse @ theta), draws, noise, factor, notes, rates)
 
 
@@ -325,16 +333,17 @@ class _Model:
 
 
 def _of_scores(
-    model: _Model, s: Floats, d: Floats, of_s: Floats, of_d: Floats, curvature: Floats
+    model: _Model, s: Floats, d: Floats, of_s: Floats, of_d: Floats, inverse: Floats, own: Floats
 ) -> tuple[Floats, Rates]:
-    """Draws of the errors of scores, and of the rates that their intervals are made from.
+    """Draws of the errors of scores, and of the rates that their intervals are made from; `inverse` is H⁺, `own` is
+    the diagonal of H.
 
     H⁺(error of s) is right where the curve from rates to scores is straight. What it is off by is added: an item that
     hardly ever wins may be much lower still, and as scores are centred, all others higher.
     """
     most = 0.5 - 0.5 / np.maximum(d, 2.0)  # nobody's score is known beyond half a vote lost
-    u, own = np.clip(s / d, -most, most), curvature.sum(axis=1)
-    draws = (of_s - u * of_d) @ _inverse(curvature)
+    u = np.clip(s / d, -most, most)
+    draws = (of_s - u * of_d) @ inverse
     far = np.maximum(np.abs(u), RARE)
     bent = model.score(np.clip(u + draws * (own / d), -far, far)) - model.score(u) - draws
     others = -(bent.sum(axis=1, keepdims=True) - bent) / len(u)
@@ -365,7 +374,8 @@ def _released_scores(sources: _Sources) -> Error:
     model, d = _Model(met, theta, plan.link), met.sum(axis=1)
     inverse = _inverse(curvature)
     noise = _typical((of_s - sampling) @ inverse)
-    draws, rates = _of_scores(model, s - s.mean(), d, of_s, np.zeros((1, n)), curvature)
+    own = curvature.sum(axis=1)
+    draws, rates = _of_scores(model, s - s.mean(), d, of_s, np.zeros((1, n)), inverse, own)
     return Error(theta + plan.gamma * (inverse @ theta), draws, noise, factor, (*note, *notes), rates)
 
 
@@ -373,11 +383,61 @@ def _stated_design(sources: _Sources, law: ScoresLaw) -> tuple[Floats, tuple[str
     """M where it is public, else the same for all pairs: from the number of votes, public or declared."""
     n, per_item = sources.n, law.per_item or law.declared
     if sources.noisy.public_pairs is not None:
+        _require_connected(sources.met)
         return sources.met, ()
     if per_item is None:
         raise NoError("There are no intervals: the number of votes is not public, and none was declared.")
     note = f"For the intervals it is assumed that every pair met equally often, {per_item / (n - 1):.3g} times."
     return (np.ones((n, n)) - np.eye(n)) * (per_item / (n - 1)), (note,)
+
+
+def _of_many(sources: _Sources) -> Error:
+    """The same without a matrix: every item against all others as they are on the whole."""
+    noisy, n, estimate = sources.noisy, sources.n, sources.estimate
+    s, method = noisy.net_wins, estimate.method
+    if n > MOST_ITEMS:
+        raise NoError(f"There are no intervals for more than {MOST_ITEMS} items.")
+    if s is None or noisy.public_pairs is not None or method is Method.WINS:
+        raise NoError(f"There are no intervals for more than {MOST_DENSE} items, ranked like this.")
+    if method is Method.NET_WINS:
+        return _many_net_wins(sources, s)
+    d, of_d = _exposures(sources)
+    u = np.clip(s / d, -0.5, 0.5)
+    sampling, factor, notes = sources.sampling(d * (0.25 - u**2), around_of(noisy.privacy.design, method))
+    of_s, notes = sampling + sources.of_net_wins - u * of_d, (*notes, *_few_opponents(method))
+    if method is Method.WIN_RATE:
+        noise = _typical((sources.of_net_wins - u * of_d) / d)
+        return Error(0.5 + s / d, of_s / d, noise, factor, notes, Rates(s, d, of_s + u * of_d, of_d))
+    theta, gamma = estimate.scores, estimate.gamma or 0.0
+    opponents = np.quantile(theta, (np.arange(OPPONENTS) + 0.5) / OPPONENTS)
+    own = d * LOGISTIC.curvature(theta[:, None] - opponents).mean(axis=1)
+    noise = _typical((of_s - sampling) / own)
+    return Error(theta * (1 + gamma / own), of_s / own, noise, factor, notes)
+
+
+def _many_net_wins(sources: _Sources, s: Floats) -> Error:
+    noisy = sources.noisy
+    if noisy.privacy.clip is not None or (noisy.scatter is None and noisy.total is None):
+        return _net_wins(sources)  # which says why there is nothing to say
+    d = np.ones(sources.n) if noisy.exposure is None else np.maximum(noisy.exposure, 1.0)
+    sampling, factor, notes = sources.sampling(d / 4, Around.ZERO)
+    noise = sources.of_net_wins
+    return Error(s, sampling + noise, _typical(noise), None if noisy.exposure is None else factor, notes)
+
+
+OPPONENTS = 200
+"""scores that stand for those of all items, where there are many"""
+
+
+def _few_opponents(method: Method) -> tuple[str, ...]:
+    if method is not Method.BRADLEY_TERRY:
+        return ()
+    return ("For the intervals it is assumed that every item met opponents of all strengths.",)
+
+
+def _require_connected(met: Floats) -> None:
+    if csgraph.connected_components(met > 0, directed=False)[0] > 1:
+        raise NoError("There are no intervals: some items never met the others, directly or through others.")
 
 
 # ---- linear algebra -------------------------------------------------------------------------------------------------
@@ -388,5 +448,6 @@ def _laplacian(weights: Floats) -> Floats:
 
 
 def _inverse(weights: Floats) -> Floats:
-    """The pseudo-inverse of the Laplacian of these weights of pairs."""
-    return np.asarray(np.linalg.pinv(_laplacian(weights), rcond=1e-9, hermitian=True))
+    """The pseudo-inverse of the Laplacian of these weights of pairs, which connect all items."""
+    n, size = len(weights), float(weights.sum()) / len(weights) or 1.0
+    return np.asarray(np.linalg.inv(_laplacian(weights) + size / n) - 1 / (size * n))

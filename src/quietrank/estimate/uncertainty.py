@@ -19,6 +19,9 @@ from quietrank.maths import ranks
 MANY_DRAWS, FEW_DRAWS, MANY_ITEMS = 4000, 1000, 200
 """Draws of the error; fewer for more items than these. The level is met to half a per cent, and to one."""
 
+FEWEST_DRAWS = 250
+"""for more items than have all their differences looked at"""
+
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
@@ -54,7 +57,7 @@ def uncertainty(
 
     `anchor` is the item that scores are given relative to; `stepwise=False` is for tests.
     """
-    error = error_of(noisy, estimate, MANY_DRAWS if len(noisy.items) <= MANY_ITEMS else FEW_DRAWS)
+    error = error_of(noisy, estimate, _draws(len(noisy.items)))
     low, high = _intervals(error if anchor is None else error.relative_to(anchor), level, simultaneous)
     if len(noisy.items) <= MOST_DENSE:
         family = ranks.all_told_apart if simultaneous else ranks.told_apart
@@ -65,6 +68,12 @@ def uncertainty(
         rank_sets, tier = ranks.rank_sets_of_intervals(*wide), ranks.tiers_of_intervals(order, *wide)
     first, among = ranks.chances(error.centre, error.draws, top)
     return Uncertainty(low, high, *rank_sets, tier, first, among, error.noise_sd, error.factor, error.notes)
+
+
+def _draws(items: int) -> int:
+    if items > MOST_DENSE:
+        return FEWEST_DRAWS
+    return MANY_DRAWS if items <= MANY_ITEMS else FEW_DRAWS
 
 
 def _intervals(error: Error, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
@@ -96,7 +105,10 @@ def _rate_intervals(rates: Rates, multiple: Floats) -> tuple[Floats, Floats]:
     larger = b + np.where(b >= 0, root, -root)
     with np.errstate(divide="ignore", invalid="ignore"):
         roots = np.nan_to_num(np.stack([larger / a, c / larger]), posinf=np.inf, neginf=-np.inf)
-    left, right = np.clip(roots.min(axis=0), -0.5, 0.5), np.clip(roots.max(axis=0), -0.5, 0.5)
+    left, right = roots.min(axis=0), roots.max(axis=0)
+    # A win rate is at most 1: an interval beyond that, of the luckiest of many items, is moved to where it ends there.
+    width = np.where(a > 0, np.minimum(right - left, 1.0), 0.0)
+    left, right = np.clip(np.minimum(left, 0.5 - width), -0.5, 0.5), np.clip(np.maximum(right, width - 0.5), -0.5, 0.5)
     everything = (a <= 0) & ((b**2 < a * c) | ((left > -0.5) & (right < 0.5)))
     low = np.where(a > 0, left, np.where(left > -0.5, -0.5, right))
     high = np.where(a > 0, right, np.where(left > -0.5, left, 0.5))
