@@ -106,9 +106,10 @@ def _rate_intervals(rates: Rates, multiple: Floats) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         roots = np.nan_to_num(np.stack([larger / a, c / larger]), posinf=np.inf, neginf=-np.inf)
     left, right = roots.min(axis=0), roots.max(axis=0)
-    # A win rate is at most 1: an interval beyond that, of the luckiest of many items, is moved to where it ends there.
+    # A win rate is at most 1: an interval all beyond that, of the luckiest of many items, is moved to where it ends.
     width = np.where(a > 0, np.minimum(right - left, 1.0), 0.0)
-    left, right = np.clip(np.minimum(left, 0.5 - width), -0.5, 0.5), np.clip(np.maximum(right, width - 0.5), -0.5, 0.5)
+    left, right = np.where(left > 0.5, 0.5 - width, left), np.where(right < -0.5, width - 0.5, right)
+    left, right = np.clip(left, -0.5, 0.5), np.clip(right, -0.5, 0.5)
     everything = (a <= 0) & ((b**2 < a * c) | ((left > -0.5) & (right < 0.5)))
     low = np.where(a > 0, left, np.where(left > -0.5, -0.5, right))
     high = np.where(a > 0, right, np.where(left > -0.5, left, 0.5))
