@@ -100,7 +100,8 @@ def resolve(noisy: NoisyTally, method: Method) -> Method:
         return Method.BRADLEY_TERRY
     if noisy.net_wins is None:
         return Method.WINS
-    if noisy.privacy.design is Design.UNIFORM or noisy.exposure is None:
+    clipped = noisy.privacy.clip is not None
+    if noisy.exposure is None or (noisy.privacy.design is Design.UNIFORM and not clipped):
         return Method.NET_WINS
     exposure = noisy.public_exposure
     equal = exposure is not None and bool(np.all(exposure == exposure[0]))

@@ -7,7 +7,7 @@ mechanisms/, and scores come from the estimators that releases use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,7 +86,7 @@ class Forecast:
 
     def chosen(self, epsilon: float) -> Mechanism:
         """What mechanism=auto would use."""
-        return choose(self.question.at(epsilon), self.question.method).noise.mechanism
+        return choose(self.question.counts_at(epsilon), self.question.method).noise.mechanism
 
     def expected_noise(self, mechanism: Mechanism) -> float:
         """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves."""
@@ -103,7 +103,7 @@ class Forecast:
         calibrated, simulated = self._calibrated(mechanism, epsilon), self.simulated
         counts = simulated.plain if calibrated.clip is None or simulated.clipped is None else simulated.clipped
         noise = Noise(self._unit_noise(calibrated.law), calibrated.law.size)
-        return self._prediction(Maker.of(calibrated), counts, noise)
+        return replace(self._prediction(Maker.of(calibrated), counts, noise), epsilon=epsilon)
 
     @cached_property
     def without_privacy(self) -> Prediction:
@@ -124,7 +124,7 @@ class Forecast:
         )  # fmt: skip
 
     def _calibrated(self, mechanism: Mechanism, epsilon: float) -> Calibrated:
-        return choose(self.question.at(epsilon), self.question.method, mechanism).noise
+        return choose(self.question.counts_at(epsilon), self.question.method, mechanism).noise
 
     def _unit_noise(self, law: Law) -> Floats:
         """Noise of size 1, a row for each repetition, or fewer to be used in turn; the same for every ε."""

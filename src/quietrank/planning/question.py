@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.scatter import price, rest_of
 from quietrank.planning.survey import MOST_BY_PERSON, Survey
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
@@ -42,9 +43,11 @@ class Question:
     def promise(self) -> Promise:
         return Promise(self.privacy, self.items)
 
-    def at(self, epsilon: float) -> Promise:
-        """The promise at another ε."""
-        return self.promise.changed(epsilon=epsilon)
+    def counts_at(self, epsilon: float) -> Promise:
+        """The promise that the counts of a release at this ε keep, after the usual price of the scatter."""
+        promise = self.promise.changed(epsilon=epsilon)
+        part = 0.0 if self.method is Method.WINS else price("auto", promise)
+        return promise.changed(epsilon=rest_of(epsilon, part)) if part else promise
 
     @property
     def runs(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.scores import SCORES
@@ -56,8 +56,10 @@ def statistic_for(method: Method, promise: Promise, offered: Sequence[Statistic]
         return NET_WINS if method is Method.NET_WINS else _first(offered, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
     if promise.votes_are_public:
         return NET_WINS
-    if not free_total and method in (Method.AUTO, Method.NET_WINS):
-        return NET_WINS  # the order does not need the total
+    # Clipped net wins say nothing about all people, win rates do (docs/uncertainty.md); the order needs neither.
+    clipped = method is Method.AUTO and NET_WINS_AND_EXPOSURES in offered and privacy.unit is Unit.PERSON
+    if not free_total and not clipped and method in (Method.AUTO, Method.NET_WINS):
+        return NET_WINS
     # The sum of noisy exposures is a better total than one released at such a small share.
     return _first(offered, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL)
 
