@@ -1,7 +1,7 @@
 """Votes of simulated people in; times and coverage of 90 % intervals, ours and two peers', out.
 
     pip install -e '.[bench]'
-    python benchmarks/intervals/run.py [--tools "ours;evalica"] [--rounds 3] [--sets 40] [--slow-sets 20]
+    python benchmarks/intervals/run.py [--tools "ours;evalica"] [--rounds 3] [--sets 40] [--slow-sets 10]
 
 Every tool runs in a process of its own. Votes are made anew in each process, from the same seeds.
 """
@@ -319,7 +319,7 @@ def main() -> None:
     parser.add_argument("--tools", default=";".join(TOOLS), help="separated by semicolons")
     parser.add_argument("--rounds", type=int, default=3, help="of timing; 0: none")
     parser.add_argument("--sets", type=int, default=40, help="of votes that coverage is averaged over; 0: none")
-    parser.add_argument("--slow-sets", type=int, default=20, help="the same for peers and private releases")
+    parser.add_argument("--slow-sets", type=int, default=10, help="the same for peers and private releases")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=HERE)
     args = parser.parse_args()
