@@ -32,8 +32,8 @@ slow: .venv/installed
 audit: .venv/installed
 	$(BIN)/quietrank audit
 
-# Everything but benchmarks/solver and benchmarks/accuracy, which take a quarter of an hour each; the solver's peers are
-# the extra `bench`, which has no solution together with constraints.txt.
+# Everything but benchmarks/solver, benchmarks/intervals and benchmarks/accuracy, which take a quarter of an hour each;
+# the peers of the first two are the extra `bench`, which has no solution together with constraints.txt.
 bench: .venv/installed
 	for name in startup mechanisms million ledger ingest; do $(BIN)/python benchmarks/$$name/run.py || exit 1; done
 
