@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow audit bench docs clean
+.PHONY: demo test lint types unit slow browser audit bench docs clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -23,6 +23,14 @@ unit: .venv/installed
 
 slow: .venv/installed
 	$(BIN)/pytest -n auto
+
+# The report in a real browser; needs a Chromium on the path, such as Debian's package chromium.
+browser: .venv/browser
+	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -m browser
+
+.venv/browser: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	touch $@
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
