@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser audit bench docs clean
+.PHONY: demo test lint types unit slow browser audit bench docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -47,6 +47,10 @@ bench: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python docs/make_cli.py
+
+# docs/demo.png of the README, from the release in docs/demo.json
+figure: .venv/installed
+	$(BIN)/python docs/make_demo.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache

@@ -171,7 +171,10 @@ def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int)
     """No votes, or ties alone."""
     releases = [ranked(votes, n, mechanism) for votes in ([], ties(n, 1)) for _ in range(5)]
     assert {release.mechanism.name for release in releases} == {mechanism}
-    assert all(re.search("Noise: each (win rate|score|item's score) is off by about ±", printed(release)) for release in releases)
+    assert all(
+        re.search("Noise: each (win rate|score|item's score) is off by about ±", printed(release))
+        for release in releases
+    )
     assert_warned(releases)
 
 
