@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow audit bench docs clean
+.PHONY: demo test lint types unit slow browser audit bench docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -24,6 +24,14 @@ unit: .venv/installed
 slow: .venv/installed
 	$(BIN)/pytest -n auto
 
+# The report in a real browser; needs a Chromium on the path, such as Debian's package chromium.
+browser: .venv/browser
+	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -m browser
+
+.venv/browser: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	touch $@
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
@@ -39,6 +47,10 @@ bench: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python docs/make_cli.py
+
+# docs/demo.png of the README, from the release in docs/demo.json
+figure: .venv/installed
+	$(BIN)/python docs/make_demo.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import typer
 
 from docs.make_cli import command_line_page
 from quietrank.cli import app as cli
+from quietrank.demo import demo_privacy
+from quietrank.publish.files import PICTURE
+from quietrank.publish.release import Release
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -39,13 +43,30 @@ def test_the_readmes_command_runs(
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert not stopped.value.code
-    shown = _blocks("text")[0]
-    printed = capsys.readouterr().out
-    assert printed.splitlines()[0] == shown.splitlines()[0]
-    # What is always printed; the warning in between depends on the noise.
-    for sentence in ("No single vote", "Noise: each", "Note: It is"):
+    shown, printed = _blocks("text")[0], capsys.readouterr().out
+    assert printed.splitlines()[1] == shown.splitlines()[1]
+    for heading in ("rank", "item", "win rate", "90 % interval", "possible", "ranks", "P(first)", "P(top 2)"):
+        assert heading in shown
+        assert heading in printed
+    # What is always printed, whatever the numbers; the warning in between depends on the noise.
+    for sentence in ("No single vote", "Noise: each", "Note: It is", "Note: For the"):
         expected = " ".join(shown[shown.index(sentence) :].split()).split(". ")[0]
-        assert expected in " ".join(printed.split())
+        assert _without_figures(expected) in _without_figures(printed)
+
+
+def _without_figures(text: str) -> str:
+    return re.sub(r"\d[\d.]*", "0", " ".join(text.split()))
+
+
+def test_the_readme_shows_the_release_in_the_docs() -> None:
+    """The table of docs/demo.json as the demo prints it, a figure by quietrank, and the promise of the demo."""
+    release = Release.from_json(ROOT / "docs" / "demo.json")
+    table = _blocks("text")[1]
+    assert str(release).startswith(table)
+    assert str(release)[len(table) :].lstrip().startswith(release.statement.split()[0])
+    assert release.privacy == replace(demo_privacy(1.0), max_per_person=release.privacy.max_per_person)
+    assert "(docs/demo.png)" in README
+    assert PICTURE.is_ours(ROOT / "docs" / "demo.png")
 
 
 def test_the_readmes_python_runs(three_votes: Path) -> None:

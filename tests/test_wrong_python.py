@@ -269,6 +269,37 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "gaussian": (lambda w: qr.rank(w.votes, VOTE, mechanism="gaussian"), "add delta=1e-6, or use mechanism=laplace"),
     "zonotope": (lambda w: qr.rank(w.votes, VOTE, mechanism="zonotope"), "needs unit=person and one_per_pair=True"),
     "mle of people": (lambda w: qr.rank(w.votes, PERSON, mechanism="perturbed-mle"), "comparisons_per_item"),
+    "level text": (lambda w: qr.rank(w.votes, VOTE, level="high"), "level must be a number from 0.5 to 0.999"),
+    "level percent": (lambda w: qr.rank(w.votes, VOTE, level=90), "level must be .* such as 0.9; got level=90"),
+    "level None": (lambda w: qr.rank(w.votes, VOTE, level=None), "level must be a number"),
+    "simultaneous text": (lambda w: qr.rank(w.votes, VOTE, simultaneous="yes"), "simultaneous must be True or False"),
+    "simultaneous 1": (lambda w: qr.rank(w.votes, VOTE, simultaneous=1), "simultaneous must be True or False"),
+    "scale unknown": (lambda w: qr.rank(w.votes, VOTE, scale="odds"), "scale must be one of log-odds, elo, prob"),
+    "scale None": (lambda w: qr.rank(w.votes, VOTE, scale=None), "scale must be one of"),
+    "scale of counts": (lambda w: qr.rank(w.votes, VOTE, method="wins", scale="elo"), "add method=bradley-terry"),
+    "anchor alone": (lambda w: qr.rank(w.votes, VOTE, anchor=("x", 1000)), "anchor belongs to scale=elo; add it"),
+    **{
+        f"anchor {value!r}": (
+            of(lambda w, value: qr.rank(w.votes, VOTE, method="bradley-terry", scale="elo", anchor=value), value),
+            "^anchor must be an item and its score, such as item=1000",
+        )
+        for value in (3, "x", "x=", ("x",), ("x", "much"), ("x", NAN), (1, 1000), ["x", 1000], b"x=1000", True)
+    },
+    "anchor of a stranger": (
+        lambda w: qr.rank(w.votes, VOTE, method="bradley-terry", scale="elo", anchor="w=1000"),
+        "anchor names 'w', which is not an item",
+    ),
+    **{
+        f"sampling_share {value!r}"[:40]: (
+            of(lambda w, value: qr.rank(w.votes, PERSON, sampling_share=value), value),
+            "^sampling_share must be a number from 0, which buys nothing, to 0.5, or auto",
+        )
+        for value in (-1, 2, NAN, "much", None, True, HUGE, [0.1])
+    },
+    "rerank level": (lambda w: qr.rerank(w.tally, level="high"), "level must be a number"),
+    "rerank scale": (lambda w: qr.rerank(w.tally, scale="odds"), "scale must be one of"),
+    "rerank anchor": (lambda w: qr.rerank(w.tally, method="bradley-terry", scale="elo", anchor=3), "anchor must be"),
+    "rerank simultaneous": (lambda w: qr.rerank(w.tally, simultaneous="yes"), "simultaneous must be True or False"),
     "ledger nowhere": (lambda w: qr.rank(w.votes, VOTE, ledger="nowhere.db"), "there is no ledger"),
     "ledger int": (lambda w: qr.rank(w.votes, VOTE, ledger=5), "ledger must be a ledger or the path of one; got 5"),
     "ledger bytes": (lambda w: qr.rank(w.votes, VOTE, ledger=b"b.db"), "ledger must be a ledger or the path"),

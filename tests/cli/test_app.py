@@ -14,7 +14,7 @@ import typer
 
 from quietrank import __version__
 from quietrank.cli.app import app
-from quietrank.cli.options import CALIBRATIONS, LINKS, METHODS, PANELS
+from quietrank.cli.options import CALIBRATIONS, LINKS, METHODS, PANELS, Format
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.promise.privacy import Design, Neighbours
 from tests.cli.running import Run
@@ -88,8 +88,9 @@ def test_help_shows_what_can_be_given(run: Run, monkeypatch: pytest.MonkeyPatch,
     for command in ("rank", "plan"):
         shown = run(command, "--help").stdout
         assert "[comparison|person]" in shown
-        assert "[table|json|csv]" in shown
+        assert "[table|json|csv|" in shown
         for word in (
+            *Format,
             *Neighbours,
             *Design,
             *METHODS,

@@ -29,7 +29,8 @@ def test_rank_prints_json_and_csv_and_writes_a_file(run: Run, votes: Path, tmp_p
     result = run("rank", votes, *PEOPLE, "--items", "x,y,z", "--format", "json", "--out", out)
     assert Release.from_dict(json.loads(result.stdout)) == Release.from_json(out)
     result = run("rank", votes, *PEOPLE, "--items-from-votes", "--format", "csv", "--design", "uniform")
-    assert result.stdout.splitlines()[0] == "rank,item,score,win_rate,net_wins"
+    before, certainty = "rank,item,score,win_rate,net_wins", "rank_low,rank_high,score_low,score_high,tier"
+    assert result.stdout.splitlines()[0] == f"{before},{certainty},probability_first,probability_top"
     assert len(result.stdout.splitlines()) == 4
 
 

@@ -414,6 +414,44 @@ WORDS: list[Line] = [
     (_rank("--mechanism", "perturbed-mle", "--link", BIDI), REFUSED, "unknown --link"),
 ]
 
+READERS: list[Line] = [
+    (f"{PEOPLE} --max-per-person 2 {words}", code, message)
+    for words, code, message in [
+        ("--level 90", REFUSED, "--level must be a number from 0.5 to 0.999, such as 0.9; got --level 90"),
+        ("--level 0", REFUSED, "--level must be"),
+        ("--level 1", REFUSED, "--level must be"),
+        ("--level nan", REFUSED, "--level nan"),
+        ("--level high", USAGE, INVALID),
+        ("--level ''", USAGE, INVALID),
+        ("--simultaneous=yes", USAGE, "does not take a value"),
+        ("--scale odds", REFUSED, "--scale must be one of log-odds, elo, probability"),
+        ("--scale ''", REFUSED, "--scale must be one of"),
+        ("--scale elo", REFUSED, "add --method bradley-terry, or leave it out"),
+        ("--scale elo --method net-wins", REFUSED, "--scale elo is for Bradley-Terry scores; add --method"),
+        ("--scale probability --method wins", REFUSED, "--scale probability is for Bradley-Terry scores"),
+        ("--anchor x=1000", REFUSED, "--anchor belongs to --scale elo; add it, or leave the anchor out"),
+        ("--anchor x=1000 --scale probability", REFUSED, "--anchor belongs to --scale elo"),
+        ("--sampling-share 2", REFUSED, "--sampling-share must be a number from 0, which buys nothing, to 0.5"),
+        ("--sampling-share -1", REFUSED, "--sampling-share -1"),
+        ("--sampling-share nan", REFUSED, "--sampling-share nan"),
+        ("--sampling-share half", USAGE, "--sampling-share must be a number or auto"),
+        ("--sampling-share ''", USAGE, "number or auto"),
+    ]
+]
+READERS += [
+    (f"{PEOPLE} --max-per-person 2 --method bradley-terry --scale elo --anchor {words}", REFUSED, message)
+    for words, message in [
+        ("w=1000", "--anchor names 'w', which is not an item; give one that is"),
+        ("x", "--anchor must be an item and its score, such as item=1000; got --anchor 'x'"),
+        ("x=", "--anchor must be an item and its score"),
+        ("x=high", "--anchor must be"),
+        ("x=inf", "--anchor must be"),
+        ("=1000", "--anchor must be"),
+        ("''", "--anchor must be"),
+    ]
+]
+"""how the release is to be read"""
+
 CONTRADICTIONS: list[Line] = [
     (f"{RANK} --items-from-votes", REFUSED, "one of the two"),
     (f"rank votes.csv {PROMISE}", REFUSED, "declare the items with --items"),
@@ -631,6 +669,10 @@ OUTPUTS: list[Line] = [
         ("--out dangling.json", REFUSED, "not replaced"),
         ("--out dangling.json --overwrite", REFUSED, "not replaced"),
         ("--out items.txt/r.json", REFUSED, "no folder"),
+        ("--report r.txt", USAGE, "--report writes a report: name it .html"),
+        ("--report ''", USAGE, "--report writes a report"),
+        ("--report no/r.html", REFUSED, "no folder"),
+        ("--show-budget", USAGE, "add --ledger FILE and --report FILE.html"),
         ("--plot p.jpg", USAGE, "--plot writes a picture: name it .png, .svg or .pdf"),
         ("--plot ''", USAGE, "--plot writes a picture"),
         ("--plot no/p.png", REFUSED, "no folder"),
@@ -783,6 +825,11 @@ RERANK += [
         ("tally.json --out no/r.json", REFUSED, "no folder"),
         ("tally.json --out release.json", REFUSED, "--overwrite"),
         ("tally.json --out grouped.json --overwrite", REFUSED, "not a release by quietrank"),
+        ("tally.json --level 90", REFUSED, "--level must be a number from 0.5 to 0.999"),
+        ("tally.json --scale elo --method net-wins", REFUSED, "--scale elo is for Bradley-Terry scores"),
+        ("tally.json --anchor x=1000", REFUSED, "--anchor belongs to --scale elo"),
+        ("tally.json --sampling-share 0.1", USAGE, "No such option"),
+        ("tally.json --report r.txt", USAGE, "--report writes a report: name it .html"),
         ("tally.json --plot p.txt", USAGE, "--plot writes a picture"),
         ("tally.json --plot no/p.svg", REFUSED, "no folder"),
         ("tally.json --plot mine.png --overwrite", REFUSED, "not a picture by quietrank"),
@@ -835,6 +882,8 @@ OTHERS: list[Line] = [
     ("demo --epsilon 1e308", REFUSED, "--epsilon 1e"),
     ("demo --epsilon ''", USAGE, INVALID),
     ("demo --format xml", USAGE, "is not one of"),
+    ("demo --epsilon 0 --folder nowhere", REFUSED, "--epsilon must be"),
+    ("demo --folder", USAGE, "requires an argument"),
 ]
 
 SIMULATE: list[Line] = [
@@ -1092,6 +1141,7 @@ LINES = [
     *GENERAL,
     *NUMBERS,
     *WORDS,
+    *READERS,
     *CONTRADICTIONS,
     *VOTES,
     *LISTS,

@@ -91,7 +91,7 @@ def test_the_representation_is_one_line(release: qr.Release, grouped: qr.Grouped
     for one in (release, grouped):
         assert repr(one).isprintable()
         assert one.statement in " ".join(str(one).split())
-        assert "net wins" in str(one)
+        assert "win rate" in str(one)
 
 
 class Page(HTMLParser):

@@ -77,7 +77,7 @@ def test_the_answer_comes_first() -> None:
     one = page(release())
     assert [text.replace("\xa0", " ") for text in one.texts["h1"]] == [headline(release())]
     assert one.texts["h2"] == [
-        "The ranking", "What these figures mean", "What is promised", "Unprotected quantities", "What was assumed",
+        "The ranking", "What these numbers mean", "What is promised", "Unprotected quantities", "What was assumed",
         "What was spent", "How to cite", "How to verify", "Download",
     ]  # fmt: skip
     levels = [int(tag[1]) for tag, _ in one.tags if re.fullmatch("h[1-6]", tag)]
@@ -233,7 +233,7 @@ def test_the_page_is_accessible() -> None:
     one = page(release())
     assert one.all("html") == [{"lang": "en"}]
     assert len(one.texts["title"]) == 2  # of the page and of the picture
-    assert one.texts["caption"] == ["Figures for 4 items"]
+    assert one.texts["caption"] == ["Numbers for 4 items"]
     assert {cell["scope"] for cell in one.all("th")} == {"col", "row"}
     assert one.all("th")[0]["aria-sort"] == "ascending"
     (picture,) = one.all("svg")

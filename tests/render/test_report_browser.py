@@ -1,24 +1,40 @@
 """The report in a real browser: silent, without a network, sorted by mouse and keyboard, and as wide as a phone.
 
-Needs the extra `browser` (Playwright) and a Chromium on the path; skipped without them.
+Needs the extra `browser` (Playwright) and a Chromium on the path. Skipped without them, unless the variable
+QUIETRANK_REQUIRE_BROWSER is set, as `make browser` and CI do: then it fails.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 import quietrank as qr
+from quietrank.demo import demo_privacy, demo_votes
 from tests.render.made import NASTY, grouped, release, unsure
 
-sync_api: Any = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the extra browser")
+pytestmark = pytest.mark.browser
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip, or fail where a browser is required."""
+    if os.environ.get("QUIETRANK_REQUIRE_BROWSER"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+try:
+    import playwright.sync_api as sync_api
+except ImportError:
+    missing("Playwright is not installed: it is the extra browser")
 
 PHONE, DESK = 360, 1200
 LONG = ("An item with a name that does not fit on a telephone", "Nowordbreaksinthisveryverylongnameofanitem", "c", "d")
@@ -59,7 +75,7 @@ class Seen:
 def browser() -> Iterator[Any]:
     chromium = shutil.which("chromium")
     if chromium is None:
-        pytest.skip("there is no chromium on the path")
+        missing("there is no chromium on the path")
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium)
         yield started
@@ -102,6 +118,19 @@ def test_it_opens_in_silence(browser: Any, tmp_path: Path, name: str, scheme: st
         assert seen.overflow == 0
         ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(19, 23, 28)"}[scheme]
+
+
+@pytest.mark.parametrize("width", [PHONE, 390, DESK])
+def test_the_page_of_the_demo_fits(browser: Any, tmp_path: Path, width: int) -> None:
+    """What `quietrank demo` writes: nothing is cut off at the side, from the headline to the figure."""
+    path = tmp_path / "demo.html"
+    qr.rank(demo_votes(), demo_privacy(1.0), method="bradley-terry").report(path)
+    with opened(browser, path, width) as seen:
+        for part in ("h1", "figure", ".scroll"):
+            box = seen.page.locator(part).first.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        assert (seen.console, seen.overflow) == ([], 0)
 
 
 def test_what_it_must_not_do_would_be_seen(browser: Any, usual: Path) -> None:
@@ -192,7 +221,7 @@ def test_the_picture_is_described(browser: Any, usual: Path) -> None:
     with opened(browser, usual) as seen:
         picture = seen.page.get_by_role("img", name="Score of 4 items")
         assert picture.count() == 1
-        assert seen.page.get_by_role("table", name="Figures for 4 items").count() == 1
+        assert seen.page.get_by_role("table", name="Numbers for 4 items").count() == 1
         assert seen.page.get_by_role("rowheader", name="London").count() == 1
         labels, dots = seen.page.locator(".labels li").all(), seen.page.locator(".dot").all()
         for label, dot in zip(labels, dots, strict=True):  # each name stands beside its dot

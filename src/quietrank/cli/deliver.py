@@ -63,6 +63,8 @@ class Files:
 
     overwrite: bool
     paths: list[Path] = field(default_factory=list)
+    pictures: list[Path] = field(default_factory=list)
+    """apart, because they hold no release that could be read again"""
     failures: list[QuietrankError] = field(default_factory=list)
 
     def write(self, path: Path | None, text: str, kind: Kind) -> None:
@@ -76,13 +78,14 @@ class Files:
             self.failures.append(error)
 
     def draw(self, path: Path, figure: Callable[[], Figure]) -> None:
-        """Draw a figure and write it; it holds no release, so that it is not among the paths."""
+        """Draw a figure and write it; a failure is reported later as well."""
         from quietrank.render.plot import write
 
         try:
             with warnings.catch_warnings(record=True) as heard:
                 warnings.simplefilter("always")
                 write(figure(), path, overwrite=self.overwrite)
+            self.pictures.append(path)
         except QuietrankError as error:
             self.failures.append(error)
         for warning in heard:

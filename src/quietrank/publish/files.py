@@ -86,7 +86,9 @@ def _check_replaceable(path: Path, kind: Kind, overwrite: bool) -> None:
     if not os.path.lexists(path):
         return
     if not (path.is_file() and _is_ours(path, kind)):
-        raise ReleaseError(f"{path} exists, is not {kind.name} by quietrank and is not replaced; choose another name")
+        raise ReleaseError(
+            f"{path} exists, is not {kind.name} by quietrank and is not replaced; move it, or choose another name"
+        )
     if not overwrite:
         raise ReleaseError(
             f"{path} exists already and is not replaced; choose another name, or use {option('overwrite', True)}"

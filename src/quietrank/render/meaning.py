@@ -67,7 +67,7 @@ NEIGHBOURS = {
 """how D and D′ differ"""
 
 
-# ---- what the figures mean -------------------------------------------------------------------------------------------
+# ---- what the numbers mean -------------------------------------------------------------------------------------------
 
 
 def meaning(release: Release) -> list[str]:
@@ -82,11 +82,11 @@ def meaning(release: Release) -> list[str]:
 def _of_certainty(certainty: Certainty) -> list[str]:
     level = percent(certainty.level)
     together = (
-        f"All intervals contain what they are about, together, in {level} of surveys like this one, and so do all "
-        "possible ranks."
+        f"In {level} of surveys like this one, all intervals together contain the true values, and all possible ranks "
+        "the true ranks."
         if certainty.simultaneous
-        else f"Each interval, taken by itself, contains what it is about in {level} of surveys like this one, and so "
-        "do an item's possible ranks. Of many intervals, some will miss."
+        else f"Each interval, taken by itself, contains the true value in {level} of surveys like this one, and an "
+        "item's possible ranks contain its true rank. Of many intervals, some will miss."
     )
     return [
         together,

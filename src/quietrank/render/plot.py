@@ -19,6 +19,7 @@ from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import PICTURE
 from quietrank.publish.view import Scale
 from quietrank.render.forest import PANELS_PER_BAND, Mark, Panel, Picture, Theme, draw, tier_edges
+from quietrank.render.headline import percent
 from quietrank.render.screen import visible
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ Exact = Mapping[str, Mapping[str, float]]
 MOST_ROWS, MOST_GROUPS = 400, 60
 """more would be illegible: the first so many are shown"""
 LONGEST_NAME = 30
+NO_BREAK = "\u00a0"
+"""a space at which no line ends"""
 
 AS_DRAWN: dict[Any, Any] = {
     "figure.constrained_layout.use": False, "savefig.bbox": "standard", "savefig.facecolor": "auto",
@@ -230,7 +233,7 @@ def _strength(release: Release) -> str:
 
 
 def _level(release: Release) -> str:
-    return "" if release.certainty is None else f"{plain_number(100 * release.certainty.level)}%"
+    return "" if release.certainty is None else percent(release.certainty.level).replace(" ", NO_BREAK)
 
 
 def _with_level(release: Release) -> str:

@@ -148,7 +148,7 @@ def _own_picture(path: str | Path, release: Release) -> str:
 
 def _table(release: Release, key: str = "", where: str = "") -> str:
     """All rows, in a box of its own that scrolls where the page is narrow."""
-    shown, title = columns(release), f"Figures for {len(release)} items{where}"
+    shown, title = columns(release), f"Numbers for {len(release)} items{where}"
     heads = "".join(_head(column, first=k == 0) for k, column in enumerate(shown))
     rows = "\n".join(_row(row, shown) for row in release.ranking)
     return (
