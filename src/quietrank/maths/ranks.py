@@ -38,21 +38,24 @@ def told_apart(
     estimates: Floats, errors: Floats, level: float, *, stepwise: bool = True, tell: Tell = lambda done: None
 ) -> Booleans:
     """Whether item i (row) is certainly different from item j (column), in the family of all differences to item i."""
-    n, inverse, small = len(estimates), _inverse_spread(errors), errors.astype(np.float32)
+    n, inverse, small = len(estimates), _inverse_spread(errors), np.ascontiguousarray(errors.T, dtype=np.float32)
     apart = np.zeros((n, n), dtype=bool)
 
     def one_item(i: int) -> None:
-        sizes = np.abs(small - small[:, i : i + 1])
-        sizes *= inverse[i]
         observed = np.abs(estimates - estimates[i]) * inverse[i]
-        left = np.arange(n) != i
+        # What is left after a step is what was observed to be nearest: the first rows of this order, so no copy is made.
+        nearest = np.argsort(observed, kind="stable")
+        observed, sizes = observed[nearest], small[nearest]
+        sizes -= small[i]
+        np.abs(sizes, out=sizes)
+        sizes *= inverse[i, nearest, None]
+        left = n
         for _ in range(MOST_STEPS if stepwise else 1):
-            largest = (sizes if left.sum() >= n - 1 else sizes[:, left]).max(axis=1)
-            rejected = left & (observed > critical_values(largest, level))
-            apart[i] |= rejected
-            left &= ~rejected
-            if not (rejected.any() and left.any()):
-                return
+            critical = critical_values(sizes[:left].max(axis=0), level)
+            before, left = left, int(np.searchsorted(observed[:left], critical, side="right"))
+            if left in (0, before):
+                break
+        apart[i, nearest[left:]] = True
 
     with ThreadPoolExecutor(THREADS) as pool:
         for done, _ in enumerate(pool.map(one_item, range(n)), 1):
