@@ -22,11 +22,12 @@ from quietrank import crossing
 from quietrank.auditing import bounds
 from quietrank.auditing.cases import make_case
 from quietrank.errors import PrivacyError, ReleaseError
+from quietrank.estimate.methods import Expected
 from quietrank.ledger.book import BudgetLedger
 from quietrank.mechanisms import scatter
 from quietrank.mechanisms.choose import choose
 from quietrank.mechanisms.laplace import LAPLACE
-from quietrank.mechanisms.scatter import STEPS, Around, Expected
+from quietrank.mechanisms.scatter import STEPS, Around
 from quietrank.promise.accounting import as_written
 from quietrank.promise.items import Items
 from quietrank.promise.promise import Bounded, Promise

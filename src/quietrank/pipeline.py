@@ -28,7 +28,7 @@ from quietrank.mechanisms.mechanism import Mechanism, Noised
 from quietrank.mechanisms.perturbed_mle.loss import CalibrationWord
 from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
 from quietrank.mechanisms.registry import MechanismWord, named
-from quietrank.mechanisms.scatter import Share, checked_share, price, rest_of, scatter_noise
+from quietrank.mechanisms.scatter import Share, price, rest_of, scatter_noise
 from quietrank.promise.accounting import Ledger
 from quietrank.promise.arguments import file_path, flag, number, parse
 from quietrank.promise.privacy import Design, Privacy
@@ -45,6 +45,8 @@ from quietrank.votes.tallies import PairTally, Tally
 from quietrank.votes.tally import Counting, count_votes, counting
 
 Gamma = float | Literal["auto"]
+LARGEST_SHARE = 0.5
+"""of ε, for the scatter"""
 Tell = Callable[[float], None]
 """called with the part of the work that is done"""
 Payer = Ledger | str | os.PathLike[str] | None
@@ -397,7 +399,7 @@ class Request:
         sampling_share: object = "auto",
     ) -> Request:
         """From a caller's arguments, of whatever type."""
-        chosen, ranked_by, share = named(mechanism), parse(Method, "method", method), checked_share(sampling_share)
+        chosen, ranked_by, share = named(mechanism), parse(Method, "method", method), _checked_share(sampling_share)
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
@@ -432,6 +434,20 @@ class Request:
                 f"{either('use rank', 'leave --save-tally out')}, or choose another mechanism"
             )
         return self
+
+
+def _checked_share(share: object) -> Share:
+    """The part of ε for the scalar, as the user gives it."""
+    if isinstance(share, str) and share == "auto":
+        return "auto"
+    value = number(share)
+    if value is None or not 0 <= value <= LARGEST_SHARE:
+        name = "sampling_share"
+        raise PrivacyError(
+            f"{option(name)} must be a number from 0, which buys nothing, to {LARGEST_SHARE}, or auto; got "
+            f"{option(name, repr(share))}"
+        )
+    return value
 
 
 def _require_scores(method: Method) -> None:

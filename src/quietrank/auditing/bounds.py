@@ -17,7 +17,8 @@ from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Neighbouring
 from quietrank.auditing.trace import Seen
 from quietrank.errors import QuietrankError
-from quietrank.mechanisms.scatter import Around, Expected
+from quietrank.estimate.methods import Expected
+from quietrank.mechanisms.scatter import Around
 from quietrank.noise import lattice
 from quietrank.promise.privacy import Neighbours, Unit
 

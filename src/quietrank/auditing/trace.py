@@ -20,10 +20,11 @@ from quietrank.arrays import Integers
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Row
 from quietrank.errors import QuietrankError
+from quietrank.estimate.methods import Expected
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.mechanisms import scatter
 from quietrank.mechanisms.mechanism import Calibrated, Noised
-from quietrank.mechanisms.scatter import Expected, ScatterNoise
+from quietrank.mechanisms.scatter import ScatterNoise
 from quietrank.promise.accounting import Charge, Ledger
 from quietrank.promise.promise import Bounded
 from quietrank.votes import read as votes

@@ -12,7 +12,7 @@ from quietrank.errors import QuietrankError, SolverError, option
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
-from quietrank.mechanisms.scatter import Around, Expected
+from quietrank.mechanisms.scatter import Around
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.statistics.method import Method
@@ -106,6 +106,17 @@ def resolve(noisy: NoisyTally, method: Method) -> Method:
     exposure = noisy.public_exposure
     equal = exposure is not None and bool(np.all(exposure == exposure[0]))
     return Method.NET_WINS if equal else Method.WIN_RATE
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What a release expects of a unit, one public number per item; it may be anything, and so may be wrong.
+
+    VOTES: net wins per vote. EXPOSURES: win rates. PAIRS: scores. ZERO: not used.
+    """
+
+    around: Around
+    values: Floats
 
 
 def expected_of(noisy: NoisyTally, method: Method) -> Expected:

@@ -43,7 +43,7 @@ def told_apart(
 
     def one_item(i: int) -> None:
         observed = np.abs(estimates - estimates[i]) * inverse[i]
-        # What is left after a step is what was observed to be nearest: the first rows of this order, so no copy is made.
+        # What is left after a step is what was observed to be nearest, the first rows of this order: nothing is copied.
         nearest = np.argsort(observed, kind="stable")
         observed, sizes = observed[nearest], small[nearest]
         sizes -= small[i]

@@ -12,21 +12,17 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from quietrank.errors import PrivacyError, option
 from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_scale
 from quietrank.promise.accounting import Cost, as_written
-from quietrank.promise.arguments import number
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Clip, Promise
 
 if TYPE_CHECKING:
-    from quietrank.arrays import Floats
     from quietrank.mechanisms.mechanism import Calibrated
 
 STEPS = 2**22
 """C² in lattice steps: a thousand billion units of this many steps fit 64 bits."""
 
-LARGEST_SHARE = 0.5
 USUAL_SHARE, MOST_USUAL = 0.22, 0.05
 """the share is 0.22·√(ε/n), at most 5 %: there the error of the scalar disappears in that of the counts"""
 
@@ -44,17 +40,6 @@ class Around(StrEnum):
     """how often it met each item: opponents were drawn at random"""
     PAIRS = "pairs"
     """which pairs it met"""
-
-
-@dataclass(frozen=True, eq=False)
-class Expected:
-    """What a release expects of a unit, one public number per item; it may be anything, and so may be wrong.
-
-    VOTES: net wins per vote. EXPOSURES: win rates. PAIRS: scores. ZERO: not used.
-    """
-
-    around: Around
-    values: Floats
 
 
 @dataclass(frozen=True)
@@ -127,20 +112,6 @@ def largest_square(promise: Promise, clip: Clip | None) -> Fraction:
     if promise.items.pairs is not None:
         squares.append(Fraction(sum(len(near) ** 2 for near in promise.items.graph.neighbours), 4))
     return min(squares)
-
-
-def checked_share(share: object) -> Share:
-    """The part of ε for the scalar, as the user gives it."""
-    if isinstance(share, str) and share == "auto":
-        return "auto"
-    value = number(share)
-    if value is None or not 0 <= value <= LARGEST_SHARE:
-        name = "sampling_share"
-        raise PrivacyError(
-            f"{option(name)} must be a number from 0, which buys nothing, to {LARGEST_SHARE}, or auto; got "
-            f"{option(name, repr(share))}"
-        )
-    return value
 
 
 def price(share: Share, promise: Promise) -> float:

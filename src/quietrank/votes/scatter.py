@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.arrays import Floats
-from quietrank.mechanisms.scatter import STEPS, Around, Expected
+from quietrank.estimate.methods import Expected
+from quietrank.mechanisms.scatter import STEPS, Around
 from quietrank.promise.promise import PERSON_GRID
 
 if TYPE_CHECKING:

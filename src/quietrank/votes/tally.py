@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.arrays import Integers
-from quietrank.mechanisms.scatter import Expected
+from quietrank.estimate.methods import Expected
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
