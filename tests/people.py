@@ -174,7 +174,7 @@ class Setting:
         if self.privacy.unit is Unit.COMPARISON:
             return every
         if self.mechanism == "gaussian":
-            return np.minimum(1, self._clip / np.sqrt(self._squares(every)))[people.person]
+            return np.minimum(1, self._clip / np.sqrt(np.maximum(self._squares(every), 1e-9)))[people.person]
         repeats = every
         if self.privacy.one_per_pair:
             _, place, count = np.unique(
@@ -263,7 +263,7 @@ class Setting:
         people = noisy.people if way is Known.LIMIT else None
         return replace(noisy, scatter=None, people=people, public_total=votes or noisy.public_total)
 
-    def with_usual_gamma(self, rng: np.random.Generator, releases: int = 5) -> Setting:
+    def with_usual_gamma(self, rng: np.random.Generator, releases: int = 3) -> Setting:
         """The same with one ridge for all releases, the median of those that `auto` gives a few: most time is spent
         on choosing it."""
         if self.method is not Method.BRADLEY_TERRY or self.mechanism == PERTURBED_MLE.name:
@@ -416,14 +416,20 @@ def _coverage(said: Sequence[Uncertainty], truth: Floats) -> Coverage:
     return Coverage(held, float(np.mean(widths)), float(np.mean(rank_held)), float(np.median(factors or [np.nan])))
 
 
-def interval_coverage(setting: Setting, repetitions: int, seed: int) -> Coverage:
+def interval_coverage(
+    setting: Setting, repetitions: int, seed: int, ways: Sequence[Known] = (Known.BOUGHT,)
+) -> list[Coverage]:
     """The same for intervals alone, which take a fraction of the time."""
     rng, truth = np.random.default_rng(seed), setting.truth
-    held = []
+    held: dict[Known, list[Booleans]] = {way: [] for way in ways}
     for _ in range(repetitions):
-        low, high = _intervals(error_of(*setting.release(rng), MANY_DRAWS), LEVEL, simultaneous=False)
-        held.append((low <= truth) & (truth <= high))
-    return Coverage(np.array(held)[:, np.argsort(-truth)], np.nan, np.nan, np.nan)
+        noisy, scores = setting.release(rng)
+        for way in ways:
+            error = error_of(setting.knowing(way, noisy), scores, MANY_DRAWS)
+            low, high = _intervals(error, LEVEL, simultaneous=False)
+            held[way].append((low <= truth) & (truth <= high))
+    by_rank = np.argsort(-truth)
+    return [Coverage(np.array(held[way])[:, by_rank], np.nan, np.nan, np.nan) for way in ways]
 
 
 def false_separations(setting: Setting, repetitions: int, seed: int) -> tuple[float, float, float]:
