@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -418,14 +417,13 @@ TABLES = {
 }  # fmt: skip
 
 
-def write_tables(measured: dict[Cell, Measures]) -> None:
-    """Rewrite what stands between the markers of the page."""
-    text = PAGE.read_text(encoding="utf-8")
+def with_tables(page: str, measured: dict[Cell, Measures]) -> str:
+    """The page, with what stands between its markers written anew."""
     for name, made in TABLES.items():
-        marked = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-        lines = made(measured)
-        text = marked.sub(lambda found, lines=lines: f"{found[1]}{lines}\n{found[2]}", text)  # type: ignore[misc]
-    PAGE.write_text(text, encoding="utf-8")
+        before, rest = page.split(f"<!-- table: {name} -->\n")
+        _, after = rest.split("<!-- end -->", 1)
+        page = f"{before}<!-- table: {name} -->\n{made(measured)}\n<!-- end -->{after}"
+    return page
 
 
 def doubtful(measured: dict[Cell, Measures]) -> Iterator[str]:
@@ -463,7 +461,7 @@ def main() -> None:
     measured = results()
     write_results(measured)
     if PAGE.exists():
-        write_tables(measured)
+        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), measured), encoding="utf-8")
     for line in doubtful(measured):
         print("out of range:", line)
 

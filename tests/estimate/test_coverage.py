@@ -6,13 +6,13 @@ Seeds are fixed. The bounds are five standard errors or more from what is expect
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
 import quietrank as qr
 from quietrank.estimate.methods import expected_of
-from quietrank.mechanisms.registry import MechanismWord
 from quietrank.promise.privacy import Privacy
 from quietrank.statistics.method import Method
 from tests.helpers import silence
@@ -62,7 +62,7 @@ def test_the_study_counts_as_the_library_does(
     """Without noise, net wins, exposures and the scatter of all respondents are those of the pipeline."""
     silence(monkeypatch)
     privacy = Privacy(1.0, "person", **options)  # type: ignore[arg-type]
-    mechanism: MechanismWord = "gaussian" if privacy.delta else "auto"
+    mechanism: Literal["gaussian", "auto"] = "gaussian" if privacy.delta else "auto"
     setting = Setting(cems, cems.people, privacy, method, mechanism)
     votes = qr.read_votes(CEMS, sorted(_names()), person="person")
     noisy = qr.noisy_tally(votes, privacy, method=method.value, mechanism=mechanism)
