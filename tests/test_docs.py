@@ -143,3 +143,16 @@ def test_the_page_about_mechanisms_runs() -> None:
             "most_draws",
         }
         assert not [name for name in public if f"`{name}" not in page], protocol
+
+
+def test_the_page_about_uncertainty_is_current(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its example runs, its tables are those of the study's results, and its constants those of the library."""
+    from benchmarks.coverage.run import results, with_tables
+    from quietrank.mechanisms.scatter import MOST_USUAL, USUAL_SHARE
+
+    page = (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(example, "uncertainty.md", "exec"), {})
+    assert "times as much as independent ones" in capsys.readouterr().out
+    assert f"min({MOST_USUAL:.0%}, {USUAL_SHARE}·√(ε/n))".replace("%", " %") in page
+    assert with_tables(page, results()) == page
