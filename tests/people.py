@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from quietrank.arrays import Floats, Integers
 from quietrank.estimate.errors import error_of
-from quietrank.estimate.methods import Estimate, estimate, expected_of
+from quietrank.estimate.methods import Estimate, Expected, estimate, expected_of
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.uncertainty import MANY_DRAWS, Uncertainty, _intervals, uncertainty
 from quietrank.maths.scores import Design as ScoresDesign
@@ -29,7 +29,7 @@ from quietrank.mechanisms.choose import choose
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism, Noised, PublicPairs
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, PerturbedMLE, ScoresLaw
 from quietrank.mechanisms.registry import named
-from quietrank.mechanisms.scatter import Around, Expected, Scatter, ScatterNoise, price, rest_of, scatter_noise
+from quietrank.mechanisms.scatter import Around, Scatter, ScatterNoise, price, rest_of, scatter_noise
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import PERSON_GRID, Promise
@@ -328,7 +328,7 @@ class Setting:
         if expected.around is Around.VOTES:
             return np.asarray(self.net_wins - self.met.sum(axis=1, keepdims=True) / 2 * expected.values)
         if expected.around is Around.EXPOSURES:
-            return self.net_wins - self.met * (expected.values - 0.5)
+            return np.asarray(self.net_wins - self.met * (expected.values - 0.5))
         if expected.around is Around.PAIRS:
             people, theta = self.population, expected.values
             return self._sums(self.weights, 1 / (1 + np.exp(theta[people.b] - theta[people.a])))[0]

@@ -31,7 +31,7 @@ from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.mechanisms.scatter import Share, price, rest_of, scatter_noise
 from quietrank.promise.accounting import Ledger
 from quietrank.promise.arguments import file_path, flag, number, parse
-from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import EVERY_VOTE, Bounded, Promise
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
@@ -424,6 +424,11 @@ class Request:
 
     def price_of_scatter(self, promise: Promise) -> float:
         """The part of ε that is spent on the intervals; nothing where there are none."""
+        if promise.privacy.unit is Unit.COMPARISON and self.sampling_share not in ("auto", 0):
+            raise PrivacyError(
+                f"{option('sampling_share')} is for {option('unit', 'person')}: single votes are taken to be "
+                "independent, and nothing is bought; leave it out"
+            )
         return 0.0 if self.method is Method.WINS else price(self.sampling_share, promise)
 
     def of_counts(self) -> Request:

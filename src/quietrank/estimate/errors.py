@@ -143,7 +143,7 @@ class _Sources:
             return values, (EQUAL_VOTES,) if around is Around.ZERO else ()
         if noisy.privacy.unit is Unit.COMPARISON:
             return np.full(self.draws, independent), (INDEPENDENT_VOTES,)
-        if noisy.privacy.one_per_pair and people is not None:
+        if _has_limit(noisy) and people is not None:
             square = largest_square(Promise(noisy.privacy, noisy.items), None)
             return self._centred(np.full(self.draws, people * float(square))), (AT_MOST,)
         return np.full(self.draws, independent), (INDEPENDENT_ANSWERS,)
@@ -169,6 +169,11 @@ class _Sources:
             return met + met.T
         a = rank_one_weights(design, n)
         return np.outer(a, a) - np.diag(a * a)
+
+
+def _has_limit(noisy: NoisyTally) -> bool:
+    """Whether it is known how much the votes of people can vary at most, and real people come near it."""
+    return noisy.privacy.one_per_pair and noisy.people is not None
 
 
 EQUAL_VOTES = "For the intervals it is assumed that people cast about equally many votes."
@@ -211,7 +216,7 @@ def _net_wins(sources: _Sources) -> Error:
     assert s is not None
     if noisy.privacy.clip is not None:
         raise NoError("Net wins of clipped votes carry no intervals for all people; rank by win rates or scores.")
-    if noisy.scatter is None and noisy.total is None:
+    if noisy.scatter is None and noisy.total is None and not _has_limit(noisy):
         raise NoError("There are no intervals: the number of votes is not known.")
     shape = _laplacian(sources.met / 4)
     if noisy.total is not None:
@@ -270,7 +275,7 @@ def _exposures(sources: _Sources) -> tuple[Floats, Floats]:
             of_total = noise.total[:, None]
         elif noisy.public_total is None and noise.exposure is not None:
             of_total = noise.exposure.sum(axis=1, keepdims=True) / 2
-        total = max(noisy.counted_total or 0.0, float(of_total.std()), 1.0)
+        total = max(noisy.counted_total or 0.0, 1.0)
         return np.full(n, 2 * total / n), np.repeat(2 * of_total / n, n, axis=1)
     assert noise.exposure is not None
     assert noisy.released_exposure is not None
@@ -278,7 +283,7 @@ def _exposures(sources: _Sources) -> tuple[Floats, Floats]:
     least = max(float(exposure.mean()), 1.0)  # exposures vary at least like counts, whatever the noise has left of it
     kept = max(kept_share(noisy.released_exposure, sd), least / (least + sd**2))
     mean = noise.exposure.mean(axis=1, keepdims=True)
-    return np.maximum(exposure, max(sd, 1.0)), mean + math.sqrt(kept) * (noise.exposure - mean)
+    return np.maximum(exposure, 1.0), mean + math.sqrt(kept) * (noise.exposure - mean)
 
 
 def _scores(sources: _Sources) -> Error:
@@ -338,8 +343,8 @@ def _of_scores(
     """Draws of the errors of scores, and of the rates that their intervals are made from; `inverse` is H⁺, `own` is
     the diagonal of H.
 
-    H⁺(error of s) is right where the curve from rates to scores is straight. What it is off by is added: an item that
-    hardly ever wins may be much lower still, and as scores are centred, all others higher.
+    H⁺(error of s) is right where the curve from rates to scores is straight. For intervals, what the others are off by
+    is added: an item that hardly ever wins may be much lower still, and as scores are centred, all others higher.
     """
     most = 0.5 - 0.5 / np.maximum(d, 2.0)  # nobody's score is known beyond half a vote lost
     u = np.clip(s / d, -most, most)
@@ -348,7 +353,7 @@ def _of_scores(
     bent = model.score(np.clip(u + draws * (own / d), -far, far)) - model.score(u) - draws
     others = -(bent.sum(axis=1, keepdims=True) - bent) / len(u)
     rates = Rates(s, d, (draws + others) * own + u * of_d, of_d, lambda u: model.score(np.clip(u, -most, most)))
-    return draws + bent - bent.mean(axis=1, keepdims=True), rates
+    return draws, rates
 
 
 RARE = 0.48
@@ -371,12 +376,13 @@ def _released_scores(sources: _Sources) -> Error:
     seal = rng.laplace(0, plan.seal_scale * float(plan.step), (sources.draws, n))
     of_s = sampling - inside + seal @ (_laplacian(curvature) + plan.gamma * np.eye(n))
     s = (met * (plan.link.cdf(difference) - 0.5)).sum(axis=1) + plan.gamma * theta
-    model, d = _Model(met, theta, plan.link), met.sum(axis=1)
-    inverse = _inverse(curvature)
+    inverse, d = _inverse(curvature), met.sum(axis=1)
+    centre = theta + plan.gamma * (inverse @ theta)
+    model = _Model(met, centre, plan.link)  # opponents without the pull of the ridge
     noise = _typical((of_s - sampling) @ inverse)
     own = curvature.sum(axis=1)
     draws, rates = _of_scores(model, s - s.mean(), d, of_s, np.zeros((1, n)), inverse, own)
-    return Error(theta + plan.gamma * (inverse @ theta), draws, noise, factor, (*note, *notes), rates)
+    return Error(centre, draws, noise, factor, (*note, *notes), rates)
 
 
 def _stated_design(sources: _Sources, law: ScoresLaw) -> tuple[Floats, tuple[str, ...]]:
@@ -417,7 +423,7 @@ def _of_many(sources: _Sources) -> Error:
 
 def _many_net_wins(sources: _Sources, s: Floats) -> Error:
     noisy = sources.noisy
-    if noisy.privacy.clip is not None or (noisy.scatter is None and noisy.total is None):
+    if noisy.privacy.clip is not None or not (noisy.scatter or noisy.total or _has_limit(noisy)):
         return _net_wins(sources)  # which says why there is nothing to say
     d = np.ones(sources.n) if noisy.exposure is None else np.maximum(noisy.exposure, 1.0)
     sampling, factor, notes = sources.sampling(d / 4, Around.ZERO)
