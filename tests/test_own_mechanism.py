@@ -88,7 +88,7 @@ def test_it_is_planned(own: ModuleType) -> None:
     plan = qr.plan(6, 300, one_per_pair=True, design="uniform", epsilon=1, mechanism=CUBE, repetitions=50)
     (prediction,) = plan.predictions
     assert prediction.mechanism == "cube"
-    assert prediction.noise_sd == pytest.approx(5 * np.sqrt(56 / 3))  # Δ = 5, n = 6
+    assert prediction.noise_sd == pytest.approx(5 * np.sqrt(56 / 3) / 0.95)  # Δ = 5, n = 6, and the scatter's share
 
 
 def test_a_ledger_is_charged(own: ModuleType, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_ledger_is_charged(own: ModuleType, tmp_path: Path) -> None:
     ledger = BudgetLedger.create(tmp_path / "budget.db", 1.5, data="votes", unit="person")
     release = qr.rank(from_arrow(VOTES), PRIVACY, mechanism=CUBE, ledger=ledger)
     (entry,) = ledger.entries()
-    assert (release.ledger_entry, entry.what) == (entry.id, "cube noise on net-wins")
+    assert (release.ledger_entry, entry.what) == (entry.id, "cube noise on net-wins, and its scatter")
     assert entry.spend.epsilon == 1
     with pytest.raises(QuietrankError):
         qr.rank(from_arrow(VOTES), PRIVACY, mechanism=CUBE, ledger=ledger)

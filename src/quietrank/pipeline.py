@@ -145,7 +145,8 @@ def rank_by_group(
     method     "auto", "net-wins", "wins", "win-rate", "bradley-terry"; the same for all groups
     gamma      a number above 0, or "auto"
     ledger     an open `Ledger`, its path, or None
-    level, simultaneous, scale, anchor, sampling_share  how sure each ranking is
+    level, simultaneous, anchor, sampling_share  how sure each ranking is
+    scale      of Bradley–Terry scores: "log-odds", "elo" or "probability"
     comparisons_per_item, calibration, link  for "perturbed-mle": the comparisons per item expected in one group;
                "tight" or "published"; "logistic", "hyperbolic-secant" or a link of your own
 
@@ -271,7 +272,8 @@ def rerank(
     method  what items are ranked by: "auto", "net-wins", "wins", "win-rate", "bradley-terry"; see `rank`. The counts
             must suffice for it: they were released for one method, and some need more than others.
     gamma   the ridge of Bradley–Terry scores: a number above 0, or "auto"
-    level, simultaneous, scale, anchor  how sure the ranking is, and on what scale: as for `rank`
+    level, simultaneous, anchor  how sure the ranking is: as for `rank`
+    scale   of Bradley–Terry scores: "log-odds", "elo" or "probability"
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)

@@ -19,7 +19,7 @@ from quietrank.arrays import Floats
 from quietrank.estimate.methods import Estimate, around_of, design_of
 from quietrank.estimate.noisy import NoisyTally, kept_share
 from quietrank.maths.links import LOGISTIC, Link
-from quietrank.maths.scores import PublicDesign, rank_one_weights
+from quietrank.maths.scores import PublicDesign, RankOneDesign, rank_one_weights
 from quietrank.mechanisms.mechanism import Law
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around, largest_square
@@ -163,6 +163,8 @@ class _Sources:
         if noisy.exposure is None and noisy.public_pairs is None:
             return np.ones((n, n)) - np.eye(n)
         design = design_of(noisy)
+        if noisy.exposure is not None and self.estimate.method is not Method.BRADLEY_TERRY:
+            design = RankOneDesign(noisy.exposure)  # counts and rates use no pairs, whether or not these were saved
         if isinstance(design, PublicDesign):
             met = np.zeros((n, n))
             np.add.at(met, (design.i, design.j), design.counts)

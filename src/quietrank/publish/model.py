@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +45,12 @@ def read_published(path: Path) -> Published:
 
 
 def published_model(published: object, group: str | None = None) -> PublishedModel:
-    """The Bradley–Terry model of one ranking; `group` says which, where there are several."""
+    """The Bradley–Terry model of one ranking; `group` says which, where there are several. Items come by name, so that
+    a tally and the release made from it give the same votes for the same seed."""
     one = _one_of(published, group)
-    return _of_tally(one) if isinstance(one, NoisyTally) else _of_release(one)
+    model = _of_tally(one) if isinstance(one, NoisyTally) else _of_release(one)
+    by_name = sorted(range(len(model.names)), key=model.names.__getitem__)
+    return replace(model, names=tuple(model.names[k] for k in by_name), theta=model.theta[by_name])
 
 
 def _one_of(published: object, group: str | None) -> Release | NoisyTally:

@@ -46,6 +46,8 @@ from quietrank.statistics.scores import SCORES
 FORMAT = "quietrank/noisy-tally/1"
 GROUPED_FORMAT = "quietrank/grouped-noisy-tally/1"
 
+NOT_ITS_NOISE = "its noise is not the one that its promise needs"
+
 Kind = TypeVar("Kind", NoisyTally, GroupedTally)
 
 
@@ -117,6 +119,7 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None) -> NoisyTa
     privacy = privacy_from_dict(values["privacy"])
     scatter, kept = scatter_from_dict(values.get("scatter")), Promise(privacy, _items(values["items"]), groups)
     if scatter is not None:
+        _require(scatter.epsilon < privacy.epsilon, NOT_ITS_NOISE)
         kept = kept.changed(epsilon=rest_of(privacy.epsilon, scatter.epsilon))
     noise = _noise(values, kept)
     _require(scatter is None or _is_bought(scatter, noise, privacy.epsilon), "its scatter is not what was paid for")
@@ -148,7 +151,7 @@ def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:
     )  # fmt: skip
     _require(
         described == (noise.privacy, noise.step, noise.share, noise.law.to_dict(), dict(noise.figures)),
-        "its noise is not the one that its promise needs",
+        NOT_ITS_NOISE,
     )
     return noise
 

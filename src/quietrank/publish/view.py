@@ -35,8 +35,8 @@ class Scale(StrEnum):
 ScaleWord = Scale | Literal["log-odds", "elo", "probability"]
 """what callers may write: the word, or the member it stands for"""
 
-Anchor = tuple[str, float] | str | None
-"""an item and its score, also as text: item=1000"""
+Anchor = tuple[str, float] | None
+"""an item and its score"""
 
 
 @dataclass(frozen=True)
