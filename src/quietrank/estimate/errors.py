@@ -328,7 +328,8 @@ class _Model:
     def _table(self) -> tuple[Floats, Floats]:
         """Scores, and at each of them, for every item (row), the win rate minus ½ against its opponents."""
         share = self.met / self.met.sum(axis=1, keepdims=True)
-        scores = np.arange(self.theta.min() - FARTHEST, self.theta.max() + FARTHEST + STEP, STEP)
+        low, high = self.theta.min() - FARTHEST, self.theta.max() + FARTHEST
+        scores = np.linspace(low, high, min(MOST_STEPS, int((high - low) / STEP) + 2))
         rates = np.stack([(share @ self.link.cdf(score - self.theta)) - 0.5 for score in scores], axis=1)
         return scores, rates
 
@@ -361,7 +362,7 @@ def _of_scores(
 RARE = 0.48
 """Draws of a win rate minus ½ stop here: how far a score may be beyond is not a matter of noise any more."""
 
-FARTHEST, STEP = 12.0, 0.125
+FARTHEST, STEP, MOST_STEPS = 12.0, 0.125, 1000
 """Beyond this distance from all other scores an item wins or loses but once in a hundred thousand."""
 
 
