@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.arrays import Floats, Integers
-from quietrank.estimate.errors import error_of
 from quietrank.estimate.methods import Estimate, Expected, estimate, expected_of
 from quietrank.estimate.noisy import NoisyTally
-from quietrank.estimate.uncertainty import MANY_DRAWS, Uncertainty, _intervals, uncertainty
+from quietrank.estimate.uncertainty import Uncertainty, _draws, _intervals, error_of, uncertainty
 from quietrank.maths.scores import Design as ScoresDesign
 from quietrank.maths.scores import PublicDesign, RankOneDesign, UniformDesign, fit_scores
 from quietrank.mechanisms.choose import choose
@@ -385,9 +384,8 @@ class Coverage:
 
     @property
     def worst(self) -> float:
-        """At the worst place of the true order; more than 20 places are taken together, a few neighbours at a time."""
-        places = np.array_split(np.arange(self.held.shape[1]), min(20, self.held.shape[1]))
-        return min(float(self.held[:, place].mean()) for place in places)
+        """At the worst place of the true order."""
+        return float(self.held.mean(axis=0).min())
 
 
 def certainty(noisy: NoisyTally, scores: Estimate, *, simultaneous: bool = False, stepwise: bool = True) -> Uncertainty:
@@ -425,7 +423,7 @@ def interval_coverage(
     for _ in range(repetitions):
         noisy, scores = setting.release(rng)
         for way in ways:
-            error = error_of(setting.knowing(way, noisy), scores, MANY_DRAWS)
+            error = error_of(setting.knowing(way, noisy), scores, _draws(setting.population.n))
             low, high = _intervals(error, LEVEL, simultaneous=False)
             held[way].append((low <= truth) & (truth <= high))
     by_rank = np.argsort(-truth)

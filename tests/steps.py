@@ -24,7 +24,7 @@ from quietrank.promise.accounting import Ledger
 from quietrank.promise.declare import declare
 from quietrank.promise.graph import Graph
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Privacy
+from quietrank.promise.privacy import GroupOf, Privacy, Unit
 from quietrank.promise.promise import Bounded, Clip, Promise
 from quietrank.statistics.method import STATISTICS, Method
 from quietrank.statistics.scores import SCORES
@@ -40,8 +40,10 @@ GROUPS = ("north", "south")
 """some groups, where it does not matter which"""
 
 
-def promise_of(privacy: Privacy, items: Items, groups: bool = False) -> Promise:
-    return Promise(privacy, items, GROUPS if groups else None)
+def promise_of(privacy: Privacy, items: Items, groups: bool | GroupOf = False) -> Promise:
+    """`groups`: whose groups there are; True: those of people, each of whom is in one."""
+    whose = groups if isinstance(groups, GroupOf) else GroupOf.PERSON
+    return Promise(privacy, items, GROUPS if groups else None, whose)
 
 
 def for_items(privacy: Privacy, items: Items) -> Privacy:
@@ -80,7 +82,7 @@ def _items_of(pairs: Graph | int | None) -> Items:
 
 
 def sensitivity(
-    privacy: Privacy, statistic: Statistic, pairs: Graph | int | None = None, *, groups: bool = False
+    privacy: Privacy, statistic: Statistic, pairs: Graph | int | None = None, *, groups: bool | GroupOf = False
 ) -> Sensitivity:
     """In the L1 norm; `pairs` are the askable ones, or the number of items where all pairs are."""
     promise = promise_of(privacy, _items_of(pairs), groups)
@@ -94,7 +96,7 @@ def squared_l2(privacy: Privacy, statistic: Statistic, square: Fraction) -> Frac
     return gaussian.l2_reach(promise, statistic, None) / statistic.one_vote(promise) * square
 
 
-def gauge(privacy: Privacy, statistic: Statistic, *, groups: bool = False) -> Fraction:
+def gauge(privacy: Privacy, statistic: Statistic, *, groups: bool | GroupOf = False) -> Fraction:
     """In the gauge of the statistic's body."""
     return zonotope.gauge_reach(promise_of(privacy, declare(range(4)), groups), statistic)
 
@@ -115,13 +117,18 @@ def clip_of(privacy: Privacy, statistic: Statistic, norm: float) -> Clip:
 
 
 def calibrate(
-    items: Items, privacy: Privacy, statistic: Statistic, mechanism: Mechanism, *, groups: bool = False
+    items: Items, privacy: Privacy, statistic: Statistic, mechanism: Mechanism, *, groups: bool | GroupOf = False
 ) -> Calibrated:
     return mechanism.calibrate(promise_of(privacy, items, groups), statistic)
 
 
 def choose(
-    items: Items, privacy: Privacy, method: Method, mechanism: Mechanism | None = None, *, groups: bool = False
+    items: Items,
+    privacy: Privacy,
+    method: Method,
+    mechanism: Mechanism | None = None,
+    *,
+    groups: bool | GroupOf = False,
 ) -> Choice:
     return choosing.choose(promise_of(privacy, items, groups), method, mechanism)
 
@@ -136,7 +143,7 @@ def statistic_for(
     *,
     free_total: bool = True,
     cheap_exposures: bool = False,
-    groups: bool = False,
+    groups: bool | GroupOf = False,
 ) -> Statistic:
     """What has to be released for this method, by Laplace noise or, with `cheap_exposures`, by Gaussian noise."""
     offered = gaussian.GAUSSIAN.statistics if cheap_exposures else laplace.LAPLACE.statistics
@@ -154,7 +161,8 @@ def require_kept(items: Items, calibrated: Calibrated) -> None:
 
 def _tallies(votes: Votes, privacy: Privacy, clip: Clip | None, by_pair: bool) -> Tallies:
     empty = not privacy.votes_are_public
-    return count_votes(votes, Bounded.by(privacy, clip), by_pair=by_pair, may_be_empty=empty)
+    whose = GroupOf.PERSON if votes.groups is None or privacy.unit is Unit.COMPARISON else votes.group_of
+    return count_votes(votes, Bounded.by(privacy, clip, whose), by_pair=by_pair, may_be_empty=empty)
 
 
 def tally_votes(votes: Votes, privacy: Privacy, clip: Clip | None = None) -> Tally:
@@ -254,7 +262,7 @@ def _perturbed(
     ledger: Ledger | None = None,
     rows_skipped: bool = False,
 ) -> list[PerturbedScores]:
-    promise = Promise(privacy, tallies[0].items, groups)
+    promise = Promise(privacy, tallies[0].items, groups, GroupOf.PERSON)
     counted = Tallies.of(*tallies, groups=groups or ("",))
     votes = counted.rows if promise.votes_are_public else None
     mechanism = PERTURBED_MLE.with_options(gamma, per_item, calibration, link)

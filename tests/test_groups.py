@@ -1,4 +1,7 @@
-"""Groups: one ranking each, one payment for all, and no unit, moved or not, loses more than ε over all of them."""
+"""Groups: one ranking each, one payment for all, and no unit, moved or not, loses more than ε over all of them.
+
+Here each person belongs to one group (`by_person`); tests/test_groups_of_votes.py has the groups of votes.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,8 @@ def read(rows: list[Row], **options: Any) -> Votes:
     names = (*COLUMNS, "country")
     schema = pa.schema([(name, pa.string()) for name in names])
     table = pa.table({name: [row[k] for row in rows] for k, name in enumerate(names)}, schema=schema)
-    return read_votes(table, items=ITEMS, **({"by": "country", "groups": GROUPS} | options))
+    words: dict[str, Any] = {"by": "country", "groups": GROUPS, "by_person": True} | options
+    return read_votes(table, items=ITEMS, **words)
 
 
 def grouped_votes(max_size: int = 25) -> st.SearchStrategy[list[Row]]:
@@ -177,7 +181,7 @@ def test_all_joins_together_are_the_definition(bounded: str, skip_invalid: bool)
     privacy, clip = BOUNDED[bounded]
     _check_by_hand(read(rows, pairs=asked, skip_invalid=skip_invalid), rows, privacy, clip)
     table = ibis.memtable(read(rows).source.table.to_pyarrow())
-    words: dict[str, Any] = {"items": ITEMS, "pairs": asked, "by": "country", "groups": GROUPS}
+    words: dict[str, Any] = {"items": ITEMS, "pairs": asked, "by": "country", "groups": GROUPS, "by_person": True}
     _check_by_hand(read_votes(table, **words, skip_invalid=skip_invalid), rows, privacy, clip)
 
 
@@ -185,7 +189,10 @@ def test_all_joins_together_are_the_definition(bounded: str, skip_invalid: bool)
 @few
 def test_groups_add_up_to_all_votes(rows: list[Row], privacy: Privacy) -> None:
     """A vote is in one group, and people are bounded over all of their votes."""
-    parts, whole = tally_groups(read(rows), privacy), tally_votes(read(rows, by=None, groups=None), privacy)
+    parts, whole = (
+        tally_groups(read(rows), privacy),
+        tally_votes(read(rows, by=None, groups=None, by_person=False), privacy),
+    )
     assert (np.sum([part.wins for part in parts], axis=0) == whole.wins).all()
     assert (np.sum([part.losses for part in parts], axis=0) == whole.losses).all()
 
@@ -675,5 +682,5 @@ def test_groups_are_declared_and_asked_for() -> None:
 def test_votes_by_group_from_a_file(tmp_path: Path) -> None:
     """A CSV file gives the same tallies as a table."""
     path = write_csv(tmp_path / "v.csv", [tuple(map(str, row)) for row in GOOD], (*COLUMNS, "country"))
-    votes = read_votes(path, items=ITEMS, by="country", groups=GROUPS)
+    votes = read_votes(path, items=ITEMS, by="country", groups=GROUPS, by_person=True)
     _same(tally_groups(votes, EACH_PERSON), tally_groups(read(GOOD), EACH_PERSON))

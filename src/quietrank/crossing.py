@@ -2,25 +2,27 @@
 
 The noise comes calibrated (`mechanisms/`). `cross` checks that the votes were bounded in the way the noise was
 calibrated for, recomputes the privacy loss and compares it with the promise, debits the ledger, and only then draws the
-noise; of the scatter, if it was bought, last, because what it is compared with comes from the noisy counts. A crash can
-waste budget; it cannot overspend it.
+noise; of the scatter, if it was bought, last, because what it is compared with comes from the noisy counts. Where a
+limit on people's votes is bought, `cross_people` debits everything first and draws the histogram; `cross` then spends
+what is left. A crash can waste budget; it cannot overspend it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quietrank.errors import PrivacyError
+from quietrank.mechanisms.limit import LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
 from quietrank.mechanisms.scatter import Around, ScatterNoise
-from quietrank.promise.accounting import Charge, Ledger, as_written
-from quietrank.promise.privacy import Design
-from quietrank.promise.promise import Bounded
-from quietrank.votes.tallies import PairTally, Tallies, Tally
+from quietrank.promise.accounting import Charge, Cost, Ledger, as_written
+from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.promise import Promise
+from quietrank.votes.tallies import PairTally, PeopleByVotes, Tallies, Tally
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats, Integers
@@ -41,6 +43,44 @@ Measure = Callable[[Sequence[Noised]], Sequence[Measured]]
 """noisy counts in, the exact scatter of each tally out"""
 
 
+@dataclass(eq=False)
+class Payment:
+    """What a ledger was debited for, and what of it has been spent: every draw is spent before it is made."""
+
+    charge: Charge
+    entry: str | None
+    limit: LimitNoise | None = None
+    """what was bought before the counts"""
+    spent: list[Cost] = field(default_factory=list)
+
+    def spend(self, loss: Cost) -> None:
+        total = sum(self.spent[1:], self.spent[0]) + loss if self.spent else loss
+        if not self.charge.cost.covers(total):
+            raise PrivacyError("the noise costs more than was paid for; nothing more was released")
+        self.spent.append(loss)
+
+
+def _paid(charge: Charge, ledger: Ledger | None, limit: LimitNoise | None = None) -> Payment:
+    return Payment(charge, None if ledger is None else ledger.debit(charge), limit)
+
+
+def cross_people(
+    people: PeopleByVotes, noise: LimitNoise, of_the_rest: Cost, ledger: Ledger | None = None
+) -> tuple[Integers, Payment]:
+    """A histogram of votes per person with noise, and the payment for it and for all that follows: `of_the_rest`."""
+    privacy = noise.promise.privacy
+    if not noise.cost.covers(noise.loss):
+        raise PrivacyError("the noise of the histogram costs more than it charges; nothing was released")
+    cost = noise.cost + of_the_rest
+    _require_within(privacy, cost)
+    payment = _paid(Charge(privacy, replace(cost, epsilon=privacy.epsilon), CHOOSING), ledger, noise)
+    payment.spend(noise.loss)
+    return noise.noise.add_to(people.counts), payment
+
+
+CHOOSING = "noise on the counts, after a histogram of votes per person"
+
+
 def cross(
     tallies: Tallies,
     calibrated: Calibrated,
@@ -48,20 +88,25 @@ def cross(
     scatter: ScatterNoise | None = None,
     measure: Measure | None = None,
     ledger: Ledger | None = None,
+    payment: Payment | None = None,
 ) -> list[Noised]:
     """The statistic of each tally with noise, and its scatter where that is bought: together they keep the promise,
     and are paid for once, before any noise.
 
-    A unit is in one group, and one that moves to another changes two tallies; the noise was calibrated for that
-    (docs/proofs/groups.md). A tally by pairs is needed where estimators use the pairs of a public design.
+    A unit that moves to another group changes two tallies, and a person whose votes are spread over groups may change
+    all; the noise was calibrated for that (docs/proofs/groups.md). A tally by pairs is needed where estimators use the
+    pairs of a public design. A `payment` was made before, where something else was bought first; then no ledger is
+    debited here.
     """
     _require_bounded(tallies, calibrated)
-    require_kept(calibrated, scatter)
-    entry = None if ledger is None else ledger.debit(_charge(tallies, calibrated, scatter))
-    noised = [_noised(tally, calibrated, tallies.people, entry) for tally in tallies]
+    require_kept(calibrated, scatter, None if payment is None else payment.limit)
+    payment = payment or _paid(_charge(tallies, calibrated, scatter), ledger)
+    payment.spend(calibrated.mechanism.loss(calibrated))
+    noised = [_noised(tally, calibrated, tallies.people, payment.entry) for tally in tallies]
     if scatter is None or measure is None:
         return noised
     exact = measure(noised)
+    payment.spend(scatter.loss)
     noisy = scatter.noise.add_to(np.array([one.steps for one in exact], dtype=np.int64))
     scatters = (scatter.released(one.around, int(steps)) for one, steps in zip(exact, noisy, strict=True))
     return [replace(one, scatter=known) for one, known in zip(noised, scatters, strict=True)]
@@ -72,7 +117,7 @@ def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:
     promise = calibrated.promise
     if tallies.groups != promise.groups:
         raise AssertionError("this noise was calibrated for other groups")
-    bounded = Bounded.by(promise.privacy, calibrated.clip)
+    bounded = promise.bounded(calibrated.clip)
     for tally in tallies:
         if tally.items != promise.items:
             raise AssertionError("this noise was calibrated for other items")
@@ -80,7 +125,7 @@ def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:
             raise AssertionError("these votes were not bounded in the way this noise was calibrated for")
 
 
-def require_kept(calibrated: Calibrated, scatter: ScatterNoise | None = None) -> None:
+def require_kept(calibrated: Calibrated, scatter: ScatterNoise | None = None, limit: LimitNoise | None = None) -> None:
     """Recompute the privacy loss of the noise from the sensitivity; compare it with the promise and the price."""
     loss, privacy = calibrated.mechanism.loss(calibrated), calibrated.privacy
     if not calibrated.cost.covers(loss):
@@ -91,10 +136,22 @@ def require_kept(calibrated: Calibrated, scatter: ScatterNoise | None = None) ->
         if not scatter.cost.covers(scatter.loss):
             raise PrivacyError("the noise of the scatter costs more than it charges; nothing was released")
         loss, privacy = loss + scatter.loss, scatter.promise.privacy
+    if limit is not None:
+        if _but_for_price(limit.promise) != _but_for_price(calibrated.promise):
+            raise AssertionError("the limit and the counts were bought for different promises")
+        loss, privacy = limit.loss + loss, limit.promise.privacy
+    _require_within(privacy, loss, calibrated.mechanism.name)
+
+
+def _but_for_price(promise: Promise) -> Promise:
+    """What a histogram and the counts must agree on: all but the price of each, and the limit that is being chosen."""
+    return promise.changed(epsilon=1.0, delta=0.0, clip=None, max_per_person=1)
+
+
+def _require_within(privacy: Privacy, loss: Cost, noise: str = "limit's") -> None:
     if not (loss.epsilon <= as_written(privacy.epsilon) and loss.delta <= as_written(privacy.delta)):
         raise PrivacyError(
-            f"the {calibrated.mechanism} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; "
-            "nothing was released"
+            f"the {noise} noise does not keep epsilon={privacy.epsilon}, delta={privacy.delta}; nothing was released"
         )
 
 
@@ -133,6 +190,11 @@ def _public_total(sums: Tally, calibrated: Calibrated) -> float | None:
     if calibrated.privacy.design is Design.PUBLIC:
         return sums.total * float(sums.step)
     return float(sums.rows) if calibrated.promise.votes_are_public else None
+
+
+def public_votes(tallies: Tallies, promise: Promise) -> int | None:
+    """The number of all votes, over all groups, before any row is dropped, where it is the same for all neighbours."""
+    return tallies.rows if promise.privacy.votes_are_public else None
 
 
 def _pairs(tally: PairTally) -> PublicPairs:

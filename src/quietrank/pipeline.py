@@ -15,21 +15,23 @@ from typing import Literal, overload
 import numpy as np
 
 from quietrank.arrays import Floats
-from quietrank.crossing import Measured, cross
+from quietrank.crossing import Measured, Payment, cross, cross_people, public_votes
 from quietrank.errors import PrivacyError, QuietrankError, SolverError, either, option
 from quietrank.estimate.methods import estimate, expected_of, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.estimate.overall import NO_SCORES, OVERALL, overall, require_overall
 from quietrank.maths.clustered import ClusterError
 from quietrank.maths.fit import fit_pairs
 from quietrank.maths.links import Link, LinkWord, get_link
 from quietrank.maths.pairs import Pairs
-from quietrank.mechanisms.choose import Choice, choose, released_by
+from quietrank.mechanisms.choose import Choice, choose, chosen_limit, limited, released_by
+from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
 from quietrank.mechanisms.mechanism import Mechanism, Noised
 from quietrank.mechanisms.perturbed_mle.loss import CalibrationWord
 from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
 from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.mechanisms.scatter import Share, price, rest_of, scatter_noise
-from quietrank.promise.accounting import Ledger
+from quietrank.promise.accounting import Cost, Ledger
 from quietrank.promise.arguments import file_path, flag, number, parse
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import EVERY_VOTE, Bounded, Promise
@@ -42,7 +44,7 @@ from quietrank.statistics.method import Method, MethodWord, needs_pairs
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally, Tally
-from quietrank.votes.tally import Counting, count_votes, counting
+from quietrank.votes.tally import Counting, count_votes, counting, taking
 
 Gamma = float | Literal["auto"]
 LARGEST_SHARE = 0.5
@@ -132,12 +134,16 @@ def rank_by_group(
     scale: ScaleWord = "log-odds",
     anchor: Anchor = None,
     sampling_share: Share = "auto",
+    overall: bool = False,
 ) -> GroupedRelease:
-    """One ranking per group of voters, which keep the promise of `privacy` together; the ledger is debited once.
+    """One ranking per group of votes, or of voters; all keep the promise of `privacy` together, for one payment.
 
     votes      what `read_votes` returned for `by`, the column of the group, and `groups`, the public list of all
-               groups: each of them is released, whether or not it has votes
+               groups: each of them is released, whether or not it has votes. The group is that of each vote, so that
+               one person's votes may be in several groups; or with `by_person=True` that of the person.
     privacy    the promise, a `Privacy`, for all groups together
+    overall    True: also one ranking over all groups together, from the same noisy counts, at no further cost; not for
+               "perturbed-mle"
 
     The others are as for `rank`:
 
@@ -160,7 +166,7 @@ def rank_by_group(
     """
     request = Request.of(
         mechanism, method, gamma, comparisons_per_item, calibration, link,
-        view=View.of(level, simultaneous, scale, anchor), sampling_share=sampling_share,
+        view=View.of(level, simultaneous, scale, anchor), sampling_share=sampling_share, overall=overall,
     )  # fmt: skip
     release = make_release(_by_group(votes), privacy, request, ledger)
     assert isinstance(release, GroupedRelease)
@@ -255,6 +261,7 @@ def rerank(
     simultaneous: bool = False,
     scale: ScaleWord = "log-odds",
     anchor: Anchor = None,
+    overall: bool = False,
 ) -> GroupedRelease: ...
 def rerank(
     tally: NoisyTally | GroupedTally,
@@ -265,6 +272,7 @@ def rerank(
     simultaneous: bool = False,
     scale: ScaleWord = "log-odds",
     anchor: Anchor = None,
+    overall: bool = False,
 ) -> Release | GroupedRelease:
     """A release from a noisy tally that has been paid for; costs nothing, however often it is done.
 
@@ -274,6 +282,7 @@ def rerank(
     gamma   the ridge of Bradley–Terry scores: a number above 0, or "auto"
     level, simultaneous, anchor  how sure the ranking is: as for `rank`
     scale   of Bradley–Terry scores: "log-odds", "elo" or "probability"
+    overall True: for tallies of groups, also one ranking over all groups together
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
@@ -282,7 +291,7 @@ def rerank(
     0.95
     """
     view = View.of(level, simultaneous, scale, anchor)
-    return release_of(tally, Request.of("auto", method, gamma, view=view))
+    return release_of(tally, Request.of("auto", method, gamma, view=view, overall=overall))
 
 
 def fit(
@@ -313,15 +322,16 @@ def fit(
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
     by_person = votes.columns.person is not None if cluster is None else flag("cluster", cluster)
     view = View.of(level, False, Scale.LOG_ODDS, None)
-    (exact,) = count_votes(_ungrouped(votes), EVERY_VOTE, by_pair=True)
-    fitted = fit_pairs(_pairs(exact), ridge, link)
-    try:
-        gradients = gradients_by_person(votes, fitted) if by_person else None
-    except ClusterError as reason:
-        if cluster:
-            raise
-        note = f"Not clustered by person: {reason}."
-        return NonPrivateFit.of(exact.items, fitted, level=view.level, notes=(note,))
+    with counting(_ungrouped(votes), EVERY_VOTE, by_pair=True, again=by_person) as counted:
+        (exact,) = counted.tallies
+        fitted = fit_pairs(_pairs(exact), ridge, link)
+        try:
+            gradients = gradients_by_person(counted, fitted) if by_person else None
+        except ClusterError as reason:
+            if cluster:
+                raise
+            note = f"Not clustered by person: {reason}."
+            return NonPrivateFit.of(exact.items, fitted, level=view.level, notes=(note,))
     return NonPrivateFit.of(exact.items, fitted, gradients, level=view.level)
 
 
@@ -339,10 +349,13 @@ def exact_scores(votes: Votes, release: Release | GroupedRelease) -> dict[str, d
     published_as = release if isinstance(release, Release) else release.releases[0][1]
     by_pair = published_as.method == Method.BRADLEY_TERRY
     exact = count_votes(votes, EVERY_VOTE, by_pair=by_pair, may_be_empty=True)
-    groups = {"": release} if isinstance(release, Release) else dict(release.releases)
+    groups = {"": release} if isinstance(release, Release) else dict(release)
+    tallies = dict(exact.by_group)
+    if isinstance(release, GroupedRelease) and release.overall is not None:
+        tallies[OVERALL] = exact.added_up
     return {
         group: dict(zip(tally.items.names, _exact(tally, groups[group]).tolist(), strict=True))
-        for group, tally in exact.by_group
+        for group, tally in tallies.items()
     }
 
 
@@ -386,6 +399,8 @@ class Request:
     gamma: Gamma
     view: View = USUAL
     sampling_share: Share = "auto"
+    overall: bool = False
+    """whether there is also a ranking over all groups"""
 
     @classmethod
     def of(
@@ -399,14 +414,18 @@ class Request:
         *,
         view: View = USUAL,
         sampling_share: object = "auto",
+        overall: object = False,
     ) -> Request:
         """From a caller's arguments, of whatever type."""
         chosen, ranked_by, share = named(mechanism), parse(Method, "method", method), _checked_share(sampling_share)
+        all_groups = flag("overall", overall)
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
         if isinstance(chosen, PerturbedMLE):
             _require_scores(ranked_by)
+            if all_groups:
+                raise PrivacyError(NO_SCORES)
             ridge = None if gamma == "auto" else gamma
             with_options = chosen.with_options(ridge, comparisons_per_item, calibration, link)
             return cls(with_options, Method.AUTO, "auto", view, share)
@@ -422,7 +441,7 @@ class Request:
             )
         if ranked_by is not Method.AUTO:
             view.require_for(ranked_by)
-        return cls(chosen, ranked_by, gamma, view, share)
+        return cls(chosen, ranked_by, gamma, view, share, all_groups)
 
     def price_of_scatter(self, promise: Promise) -> float:
         """The part of ε that is spent on the intervals; nothing where there are none."""
@@ -432,6 +451,16 @@ class Request:
                 "independent, and nothing is bought; leave it out"
             )
         return 0.0 if self.method is Method.WINS else price(self.sampling_share, promise)
+
+    def require_groups(self, groups: Sequence[str] | None) -> None:
+        """Refuse a ranking over all groups where there are none, or where one of them has its name."""
+        if self.overall and groups is None:
+            raise QuietrankError(
+                f"{option('overall')} is the ranking over all groups, and there are none; leave it out, or add "
+                f"{option('by')} and {option('groups')}"
+            )
+        if self.overall:
+            require_overall(groups or ())
 
     def of_counts(self) -> Request:
         """The same request for counts to be saved, which the perturbed MLE does not have."""
@@ -500,14 +529,17 @@ def make_tally(
 def release_of(tally: NoisyTally | GroupedTally, request: Request, tell: Tell = ignore) -> Release | GroupedRelease:
     """The release made from noisy counts; it costs nothing."""
     if isinstance(tally, NoisyTally):
+        request.require_groups(None)
         return published(tally, estimate(tally, request.method, request.gamma), request.view, tell)
     if not isinstance(tally, GroupedTally):
         raise QuietrankError("give a noisy tally: rerank(NoisyTally.from_json(...)), or what noisy_tally returned")
     method = _method_for_all([one for _, one in tally.tallies], request.method)
-    releases = (
-        (group, published(one, estimate(one, method, request.gamma), request.view)) for group, one in tally.tallies
-    )
-    return GroupedRelease(tally.by, tuple(releases))
+
+    def ranked(one: NoisyTally) -> Release:
+        return published(one, estimate(one, method, request.gamma), request.view)
+
+    releases = tuple((group, ranked(one)) for group, one in tally.tallies)
+    return GroupedRelease(tally.by, releases, tally.group_of, ranked(overall(tally)) if request.overall else None)
 
 
 def _method_for_all(tallies: Sequence[NoisyTally], method: Method) -> Method:
@@ -522,18 +554,58 @@ def _noisy(
     """Choose the noise, count, pay, draw: one noisy tally, or one for each group."""
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
-    promise, budget = Promise(privacy, votes.items, votes.groups), _opened(ledger)
-    part = request.price_of_scatter(promise)
+    request.require_groups(votes.groups)
+    promise, budget = Promise(privacy, votes.items, votes.groups, votes.group_of), _opened(ledger)
+    buy = _with_chosen_limit if privacy.chooses_limit else _with_given_limit
+    tallies, in_all = buy(votes, promise, request, budget, save_pairs=save_pairs)
+    if votes.groups is None:
+        return tallies[0]
+    by_group = tuple(zip(votes.groups, tallies, strict=True))
+    return GroupedTally(votes.columns.group or "", by_group, promise.group_of, in_all)
+
+
+def _with_given_limit(
+    votes: Votes, promise: Promise, request: Request, ledger: Ledger | None, *, save_pairs: bool
+) -> tuple[list[NoisyTally], int | None]:
+    """The tally of each group, and the number of all votes where it is public."""
+    privacy, part = promise.privacy, request.price_of_scatter(promise)
     of_counts = promise.changed(epsilon=rest_of(privacy.epsilon, part)) if part else promise
     choice, bounded, by_pair = _chosen(of_counts, request)
-    by_pair = by_pair or needs_pairs(request.method, privacy) or (save_pairs and privacy.design is Design.PUBLIC)
+    by_pair = by_pair or _pairs_wanted(request, privacy, save_pairs)
     may_be_empty = not privacy.votes_are_public
     with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty, again=bool(part)) as counted:
         noise = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows)
-        tallies = _Purchase(privacy, request, noise, part, counted, votes.skip_invalid).paid_from(budget)
-    if votes.groups is None:
-        return tallies[0]
-    return GroupedTally(votes.columns.group or "", tuple(zip(votes.groups, tallies, strict=True)))
+        purchase = _Purchase(privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes.skip_invalid)
+        return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
+
+
+def _with_chosen_limit(
+    votes: Votes, promise: Promise, request: Request, ledger: Ledger | None, *, save_pairs: bool
+) -> tuple[list[NoisyTally], int | None]:
+    """The same: read once; pay for everything; draw the histogram, choose the limit, count with it, draw the rest."""
+    privacy, part, histogram = promise.privacy, request.price_of_scatter(promise), limit_noise(promise)
+    left = privacy.epsilon if histogram is None else rest_of(privacy.epsilon, histogram.epsilon)
+    options = limited(promise.changed(epsilon=rest_of(left, part) if part else left), request.method, request.mechanism)
+    with taking(votes, promise.bounded(None)) as taken:
+        people, payment = taken.people_by_votes(BINS, one_per_pair=privacy.one_per_pair), None
+        counts = people.counts
+        if histogram is not None:
+            of_the_rest = options.cost + Cost.pure(part) if part else options.cost
+            counts, payment = cross_people(people, histogram, of_the_rest, ledger)
+        limit = chosen_limit(counts, histogram, options)
+        choice = options.at(limit.limit)
+        by_pair = choice.noise.statistic.by_pair or _pairs_wanted(request, privacy, save_pairs)
+        bounded = choice.noise.promise.bounded(choice.noise.clip)
+        counted = taken.counted(bounded, by_pair=by_pair, may_be_empty=not privacy.votes_are_public)
+        purchase = _Purchase(
+            privacy.epsilon, left, request, choice, part, counted, votes.skip_invalid, limit, payment
+        )  # fmt: skip
+        return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
+
+
+def _pairs_wanted(request: Request, privacy: Privacy, save_pairs: bool) -> bool:
+    """Whether who met whom is counted as well: for the method, or to be saved."""
+    return needs_pairs(request.method, privacy) or (save_pairs and privacy.design is Design.PUBLIC)
 
 
 def _chosen(promise: Promise, request: Request) -> tuple[Choice | None, Bounded, bool]:
@@ -543,27 +615,33 @@ def _chosen(promise: Promise, request: Request) -> tuple[Choice | None, Bounded,
         statistic = released_by(mechanism, promise, request.method)
         mechanism.require(promise, statistic)
         kept, clip = mechanism.keeps(promise, statistic)
-        return None, Bounded.by(kept.privacy, clip), statistic.by_pair
+        return None, kept.bounded(clip), statistic.by_pair
     choice = choose(promise, request.method, mechanism)
-    return choice, Bounded.by(choice.noise.privacy, choice.noise.clip), choice.noise.statistic.by_pair
+    return choice, choice.noise.promise.bounded(choice.noise.clip), choice.noise.statistic.by_pair
 
 
 @dataclass(frozen=True)
 class _Purchase:
     """Counts, and the noise to be drawn for them: on the counts, and for a part of ε on their scatter."""
 
-    privacy: Privacy
+    epsilon: float
+    """of everything together"""
+    left: float
+    """of it for the counts and their scatter"""
     request: Request
     choice: Choice
     part: float
     counted: Counting
     rows_skipped: bool
+    limit: ChosenLimit | None = None
+    payment: Payment | None = None
+    """what was paid before, with the limit"""
 
     def paid_from(self, ledger: Ledger | None) -> list[NoisyTally]:
-        noise = self.choice.noise
+        noise, exact = self.choice.noise, self.counted.tallies
         if not self.part:
-            return self._tallies(cross(self.counted.tallies, noise, ledger=ledger))
-        scatter = scatter_noise(noise, self.privacy.epsilon, self.part)
+            return self._tallies(cross(exact, noise, ledger=ledger, payment=self.payment))
+        scatter = scatter_noise(noise, self.left, self.part)
 
         def measure(noised: Sequence[Noised]) -> list[Measured]:
             tallies = self._tallies(noised)
@@ -572,16 +650,18 @@ class _Purchase:
             steps = self.counted.scatter(expected, float(scatter.most))
             return [Measured(one.around, value) for one, value in zip(expected, steps, strict=True)]
 
-        return self._tallies(cross(self.counted.tallies, noise, scatter=scatter, measure=measure, ledger=ledger))
+        return self._tallies(
+            cross(exact, noise, scatter=scatter, measure=measure, ledger=ledger, payment=self.payment)
+        )  # fmt: skip
 
     def _tallies(self, noised: Sequence[Noised]) -> list[NoisyTally]:
-        choice, epsilon = self.choice, self.privacy.epsilon
         return [
             NoisyTally.of(
-                choice.noise, one, epsilon=epsilon, rows_skipped=self.rows_skipped, alternatives=choice.alternatives
+                self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.rows_skipped,
+                alternatives=self.choice.alternatives, limit=self.limit,
             )
             for one in noised
-        ]
+        ]  # fmt: skip
 
 
 def _opened(ledger: Payer) -> Ledger | None:

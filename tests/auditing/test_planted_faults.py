@@ -345,7 +345,7 @@ def a_seal_paid_once_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     split = perturbed.split_budget
     monkeypatch.setattr(perturbed, "split_budget", lambda epsilon, releases_per_unit: split(epsilon, 1))
     monkeypatch.setattr(perturbed, "_check", lambda plan, privacy, releases_per_unit: None)
-    monkeypatch.setattr(perturbed, "_seals", lambda promise: 1)
+    monkeypatch.setattr(Promise, "tallies_changed", 1)
 
 
 def one_draw_inside_for_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:

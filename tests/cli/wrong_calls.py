@@ -350,8 +350,10 @@ NUMBERS += [
         ("nan", REFUSED, "--max-per-person nan"),
         ("inf", REFUSED, "--max-per-person inf"),
         ("1e308", REFUSED, "--max-per-person 1e"),
-        ("four", USAGE, INVALID),
-        ("''", USAGE, INVALID),
+        ("four", USAGE, "--max-per-person must be a number or auto"),
+        ("''", USAGE, "--max-per-person must be a number or auto"),
+        ("auto --delta 1e-6 --clip 2", REFUSED, "leave --clip out"),
+        ("auto --unit comparison", REFUSED, "--max-per-person auto is for --unit person"),
     ]
 ]
 NUMBERS += [

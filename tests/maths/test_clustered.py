@@ -16,9 +16,11 @@ from quietrank.demo import UNIVERSITIES, demo_votes
 from quietrank.estimators import fit_arrays
 from quietrank.maths.clustered import ClusterError
 from quietrank.maths.links import LinkWord
+from quietrank.promise.promise import EVERY_VOTE
 from quietrank.votes import gradients
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
+from quietrank.votes.tally import counting
 
 RESAMPLES = 400
 
@@ -95,7 +97,8 @@ def test_gradients_add_up_to_that_of_the_fit(link: LinkWord) -> None:
     """At the maximum of the likelihood they sum to 0, ties included; with a ridge to γθ; and each row sums to 0."""
     for ridge in (0.0, 5.0):
         fitted = qr.fit(demo_votes(), link=link, ridge=ridge).fitted
-        by_person = gradients_by_person(demo_votes(), fitted)
+        with counting(demo_votes(), EVERY_VOTE, by_pair=True, again=True) as counted:
+            by_person = gradients_by_person(counted, fitted)
         assert by_person.shape == (303, 6)
         np.testing.assert_allclose(by_person.sum(axis=0), ridge * fitted.scores, atol=1e-6)
         np.testing.assert_allclose(by_person.sum(axis=1), 0, atol=1e-9)

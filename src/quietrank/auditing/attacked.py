@@ -19,7 +19,7 @@ from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.zonotope import ZONOTOPE
-from quietrank.promise.privacy import DesignWord, Neighbours, Unit
+from quietrank.promise.privacy import DesignWord, GroupOf, Neighbours, Unit
 from quietrank.statistics.method import Method
 from quietrank.statistics.scores import SCORES
 
@@ -59,6 +59,8 @@ CAPPED: Words = {"unit": "comparison", "neighbours": "add-remove", "max_per_pers
 PEOPLE: Words = {"unit": "person", "max_per_person": LIMIT}
 ANSWERS: Words = {"unit": "person", "one_per_pair": True}
 SPLIT: Words = {"groups": GROUPS}
+SPREAD: Words = {"groups": GROUPS, "group_of": GroupOf.VOTE}
+"""one person's votes may be in several groups"""
 CLIPPED: Words = ANSWERS | {"delta": DELTA, "clip": CLIP}
 
 
@@ -123,7 +125,7 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
 
 
 def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
-    for first, rest in (_grouped(), _askable(), _capped(), _other_perturbed()):
+    for first, rest in (_grouped(), _spread(), _askable(), _capped(), _other_perturbed()):
         yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
     for mechanism in _others():
         for words in (VOTES | SPLIT, ANSWERS | SPLIT, ANSWERS | {"pairs": CHORD}, CAPPED):
@@ -166,6 +168,28 @@ def _grouped() -> tuple[list[Words], list[Words]]:
         VOTES | {"mechanism": PERTURBED},
     ]
     return [words | SPLIT for words in first], [words | SPLIT for words in rest]
+
+
+def _spread() -> tuple[list[Words], list[Words]]:
+    """Votes with groups of their own, in the quick form and beyond: one person's votes are in several groups."""
+    first: list[Words] = [
+        PEOPLE | {"mechanism": LAPLACE},
+        ANSWERS | {"mechanism": LAPLACE, "method": Method.NET_WINS},
+        PEOPLE | {"mechanism": GAUSSIAN, "delta": DELTA, "clip": CLIP, "method": Method.NET_WINS},
+    ]
+    rest: list[Words] = [
+        PEOPLE | {"mechanism": LAPLACE, "design": "uniform"},
+        PEOPLE | {"mechanism": LAPLACE, "neighbours": "add-remove"},
+        PEOPLE | {"mechanism": LAPLACE, "neighbours": "outcome"},
+        ANSWERS | {"mechanism": LAPLACE},
+        ANSWERS | {"mechanism": LAPLACE, "method": Method.WINS},
+        ANSWERS | {"mechanism": LAPLACE, "neighbours": "add-remove", "design": "uniform"},
+        ANSWERS | {"mechanism": LAPLACE, "pairs": CHORD},
+        CLIPPED | {"mechanism": GAUSSIAN},
+        CLIPPED | {"mechanism": GAUSSIAN, "neighbours": "outcome"},
+        PEOPLE | {"mechanism": PERTURBED, "groups": (*GROUPS, "west")},
+    ]
+    return [SPREAD | words for words in first], [SPREAD | words for words in rest]
 
 
 def _askable() -> tuple[list[Words], list[Words]]:

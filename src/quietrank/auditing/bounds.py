@@ -41,6 +41,8 @@ class Moves:
     """whether some pair must reach the bound"""
     scatter: float = 0.0
     """the largest loss of a scatter, as a part of what it costs"""
+    histogram: float = 0.0
+    """the same of a histogram of votes per person"""
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -50,6 +52,8 @@ class Moves:
             complaints.append(f"moves {self.furthest:.7g} times as far as derived")
         if self.scatter > 1:
             complaints.append(f"the scatter moves {self.scatter:.7g} times as far as its noise covers")
+        if self.histogram > 1:
+            complaints.append(f"the histogram moves {self.histogram:.7g} times as far as its noise covers")
         if self.within and self.tight and self.furthest < ENOUGH:
             complaints.append(f"reaches only {self.furthest:.3f} of the bound, which is slack")
         return tuple(complaints)
@@ -57,7 +61,7 @@ class Moves:
 
 def check(case: Case, pairs: int, releases: int = 1) -> Moves:
     """Run `pairs` pairs of neighbouring files through reading, bounding and counting; `releases` of them to the end."""
-    furthest, scatter, within, changed = 0.0, 0.0, True, set()
+    furthest, scatter, histogram, within, changed = 0.0, 0.0, 0.0, True, set()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         for index, pair in enumerate(neighbours.neighbouring(case, pairs)):
             one, other = _sides(case, pair, Path(folder))
@@ -70,9 +74,10 @@ def check(case: Case, pairs: int, releases: int = 1) -> Moves:
                 changed |= _released_differently(case, pair, Path(folder))
             if index < len(Around) and case.privacy.unit is Unit.PERSON:
                 scatter = max(scatter, _scatter_moves(case, pair, list(Around)[index], Path(folder)))
+                histogram = max(histogram, _histogram_moves(case, pair, Path(folder)))
     # Of noise that only its law describes, the loss at one point is compared; with δ > 0 that may be far below ε.
     tight = case.perturbed is not None or norms.is_known(case.calibrated) or case.privacy.delta == 0
-    return Moves(pairs, furthest, within, tuple(sorted(changed)), tight, scatter)
+    return Moves(pairs, furthest, within, tuple(sorted(changed)), tight, scatter, histogram)
 
 
 def _sides(case: Case, pair: Neighbouring, folder: Path) -> tuple[Seen, Seen]:
@@ -107,6 +112,17 @@ def _scatter_moves(case: Case, pair: Neighbouring, around: Around, folder: Path)
     except QuietrankError:
         return 0.0  # a file that cannot be used; `see` compares how it is refused
     return float(np.abs(one - other).sum()) / noise.noise.scale / noise.epsilon
+
+
+def _histogram_moves(case: Case, pair: Neighbouring, folder: Path) -> float:
+    """The loss of a histogram of votes per person between these neighbours, as a part of what it costs."""
+    try:
+        one, other = (trace.histogram(case, votes) for votes in _files(case, pair, folder))
+    except QuietrankError:
+        return 0.0
+    if one is None or other is None:
+        return 0.0  # votes per person are public
+    return float(np.abs(one[0] - other[0]).sum()) / one[1].noise.scale / one[1].epsilon
 
 
 def part_of(case: Case, moved: Fraction, allowed: Fraction) -> float:

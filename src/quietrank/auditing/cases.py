@@ -18,7 +18,7 @@ from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, Perturbe
 from quietrank.noise import lattice
 from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import DesignWord, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
+from quietrank.promise.privacy import DesignWord, GroupOf, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method
 from quietrank.statistics.statistic import Statistic
@@ -83,8 +83,17 @@ class Case:
 
     @property
     def releases_per_unit(self) -> int:
-        """How many releases one unit can change: two where it may leave one group and enter another."""
-        return 1 if self.groups is None else 2
+        """How many releases one unit can change: two where it may leave one group and enter another, and all groups'
+        where a person's votes are spread over them. Written down again, so that a fault in the promise is seen."""
+        if self.groups is None:
+            return 1
+        return len(self.groups) if self.spread else 2
+
+    @property
+    def spread(self) -> bool:
+        """Whether one person's votes may be in several groups."""
+        people = self.privacy.unit is Unit.PERSON and self.promise.group_of is GroupOf.VOTE
+        return people and self.groups is not None and len(self.groups) > 1
 
     @property
     def bounding(self) -> str:
@@ -100,7 +109,7 @@ class Case:
         words = {
             f"{self.items.askable} of {n * (n - 1) // 2} pairs": self.items.pairs is not None,
             f"at most {self.privacy.max_per_person} of each person": self.capped,
-            f"{len(self.groups or ())} groups": self.groups is not None,
+            f"{len(self.groups or ())} groups{' of votes' if self.spread else ''}": self.groups is not None,
             inside.link.name: inside.link is not LOGISTIC,
             f"{inside.calibration} calibration": inside.calibration is not Calibration.TIGHT,
         }
@@ -130,6 +139,7 @@ def make_case(
     items: int = 4,
     pairs: tuple[tuple[int, int], ...] | None = None,
     groups: tuple[str, ...] | None = None,
+    group_of: GroupOf = GroupOf.PERSON,
     calibration: str = "tight",
     link: str = "logistic",
     **bounds: Any,
@@ -139,7 +149,8 @@ def make_case(
     listed = declare([f"item {k}" for k in range(items)])
     if pairs is not None:
         listed = with_pairs(listed, [(listed.names[i], listed.names[j]) for i, j in pairs])
-    promise = Promise(Privacy(epsilon, unit, neighbours=neighbours, design=design, **bounds), listed, groups)
+    privacy = Privacy(epsilon, unit, neighbours=neighbours, design=design, **bounds)
+    promise = Promise(privacy, listed, groups, group_of)
     if isinstance(mechanism, PerturbedMLE):
         ridge = _ridge(promise, calibration, link)
         return Case(mechanism.with_options(ridge, None, calibration, link), promise, Method.BRADLEY_TERRY)
@@ -151,5 +162,5 @@ def _ridge(promise: Promise, calibration: str, link: str) -> float:
     privacy = promise.privacy
     if calibration != Calibration.PUBLISHED:
         return GAMMA_PER_LOSS * privacy.limit / privacy.epsilon
-    epsilon, _ = perturbed.split_budget(privacy.epsilon, 1 if promise.groups is None else 2)
+    epsilon, _ = perturbed.split_budget(privacy.epsilon, promise.tallies_changed)
     return smallest_gamma(privacy, epsilon, Calibration.PUBLISHED, get_link(link))

@@ -87,7 +87,7 @@ def _crowd(case: Case, rng: np.random.Generator) -> Rows:
     rows: list[Row] = []
     for person in range(3):
         answers = tuple(_answer(rng, known) for _ in range(rng.integers(1, 8)))
-        rows += _rows(f"p{person}", answers, homes[person % len(homes) :][:1])
+        rows += _rows(f"p{person}", answers, homes if case.spread else homes[person % len(homes) :][:1])
     return tuple(rows)
 
 
@@ -122,11 +122,30 @@ def _placed(case: Case, answers: Saying, instead: Saying) -> list[Change]:
     """The unit in one group and, where it may be replaced, also moving from one group to another; the worse first."""
     first, *others = case.groups or NOWHERE
     stayed = Change(_rows("u", answers, [first]), _rows("u", instead, [first]))
-    if not others or case.privacy.neighbours is not Neighbours.REPLACE:
+    if not others or (case.privacy.neighbours is not Neighbours.REPLACE and not case.spread):
         return [stayed]
+    if case.spread:
+        return [*_spread(case, answers, instead), stayed]
     moved = Change(_rows("u", answers, [first]), _rows("u", instead, others[:1]))
     # The squared movements of two groups add up to less than the square of what one group can move by.
     return [stayed, moved] if case.mechanism == GAUSSIAN else [moved, stayed]
+
+
+def _spread(case: Case, answers: Saying, instead: Saying) -> list[Change]:
+    """The unit with votes in all groups: the same in each; all in one, then all in another; and for in one group,
+    against in the other, which must not cancel."""
+    homes = case.groups or NOWHERE
+    everywhere = [tuple(row for home in homes for row in _rows("u", said, [home])) for said in (answers, instead)]
+    same = Change(everywhere[0], everywhere[1])
+    opposed = [
+        tuple(row for k, home in enumerate(homes) for row in _rows("u", _turned(said) if k % 2 else said, [home]))
+        for said in (answers, instead)
+    ]
+    changes = [same, Change(opposed[0], opposed[1])]
+    if case.privacy.neighbours is Neighbours.REPLACE:
+        moved = Change(_rows("u", answers, homes[:1]), _rows("u", instead, homes[1:2]))
+        changes = [same, moved, *changes[1:]] if case.privacy.one_per_pair else [moved, *changes]
+    return changes
 
 
 def _skipped(case: Case, answers: Saying) -> Iterator[Change]:
@@ -139,7 +158,7 @@ def _skipped(case: Case, answers: Saying) -> Iterator[Change]:
         everywhere = (*answers, *_not_askable(case) * 5)
         first, second = _related(case, everywhere, _turned(everywhere[:-1]))
         yield Change(_rows("u", first, homes[:1]), _rows("u", second, homes[:1]), skip=True)
-    if len(homes) > 1 and case.privacy.unit is Unit.PERSON:
+    if len(homes) > 1 and case.privacy.unit is Unit.PERSON and not case.spread:
         replaced = case.privacy.neighbours is Neighbours.REPLACE
         first, second = _related(case, answers, _turned(answers))
         yield Change(_rows("u", first, homes), _rows("u", second, homes[:1] if replaced else homes), skip=True)
@@ -225,8 +244,8 @@ def _random_changes(case: Case, rng: np.random.Generator) -> Iterator[Change]:
         elif case.privacy.neighbours is Neighbours.ADD_REMOVE:
             instead = ()
         replaced = case.privacy.neighbours is Neighbours.REPLACE
-        before = homes[rng.integers(len(homes)) :][:1]
-        after = homes[rng.integers(len(homes)) :][:1] if replaced else before
+        before = homes[rng.integers(len(homes)) :][: None if case.spread else 1]
+        after = homes[rng.integers(len(homes)) :][: None if case.spread else 1] if replaced else before
         stays = _random_besides(case, rng) if case.capped else ()
         yield Change(_rows("u", answers, before), _rows("u", instead, after), stays=_rows("u", stays, homes))
 

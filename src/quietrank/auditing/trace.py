@@ -22,11 +22,12 @@ from quietrank.auditing.neighbours import Row
 from quietrank.errors import QuietrankError
 from quietrank.estimate.methods import Expected
 from quietrank.estimate.noisy import NoisyTally
-from quietrank.mechanisms import scatter
+from quietrank.mechanisms import limit, scatter
+from quietrank.mechanisms.limit import LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Noised
 from quietrank.mechanisms.scatter import ScatterNoise
 from quietrank.promise.accounting import Charge, Ledger
-from quietrank.promise.promise import Bounded
+from quietrank.promise.privacy import AUTO, GroupOf
 from quietrank.votes import read as votes
 from quietrank.votes import tally
 from quietrank.votes.read import Votes
@@ -78,14 +79,14 @@ def read(case: Case, path: Path, *, skip_invalid: bool = False) -> Votes:
     if case.items.pairs is not None:
         options["pairs"] = [(names[i], names[j]) for i, j in case.items.pairs]
     if case.groups is not None:
-        options |= {"by": GROUP, "groups": case.groups}
+        options |= {"by": GROUP, "groups": case.groups, "by_person": case.promise.group_of is GroupOf.PERSON}
     return votes.read_votes(path, items=names, skip_invalid=skip_invalid, **options)
 
 
 def count(case: Case, read_from: Votes) -> Tallies:
     """The exact tally of each group, bounded for the case's noise; by pair for the perturbed MLE."""
     calibrated = case.calibrated
-    bounded = Bounded.by(calibrated.privacy, calibrated.clip)
+    bounded = calibrated.promise.bounded(calibrated.clip)
     empty = not case.privacy.votes_are_public
     return tally.count_votes(read_from, bounded, by_pair=calibrated.statistic.by_pair, may_be_empty=empty)
 
@@ -101,10 +102,20 @@ def scatters(case: Case, read_from: Votes, expected: Expected) -> tuple[Integers
     counts = case.of_epsilon(scatter.rest_of(case.privacy.epsilon, part)).calibrated
     noise = scatter.scatter_noise(counts, case.privacy.epsilon, part)
     crossing.require_kept(counts, noise)
-    bounded = Bounded.by(counts.privacy, counts.clip)
+    bounded = counts.promise.bounded(counts.clip)
     with tally.counting(read_from, bounded, may_be_empty=True, again=True) as counted:
         groups = [expected] * len(counted.tallies)
         return np.array(counted.scatter(groups, float(noise.most))), noise
+
+
+def histogram(case: Case, read_from: Votes) -> tuple[Integers, LimitNoise] | None:
+    """People by their number of votes, exactly, and the noise that a release would add if it chose its limit; None
+    where votes per person are public."""
+    noise = limit.limit_noise(case.promise.changed(max_per_person=AUTO, clip=None))
+    if noise is None:
+        return None
+    with tally.taking(read_from, noise.promise.bounded(None)) as taken:
+        return taken.people_by_votes(limit.BINS, one_per_pair=case.privacy.one_per_pair).counts, noise
 
 
 def statistics(tallies: Tallies, calibrated: Calibrated) -> Integers:

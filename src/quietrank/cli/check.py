@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quietrank.cli.options import UNIT, By, Groups, VotesOptions, promise, reads_votes
+from quietrank.cli.options import UNIT, By, ByPerson, Groups, VotesOptions, promise, reads_votes
 from quietrank.errors import UsageError
 from quietrank.promise.privacy import Unit
 from quietrank.render.screen import busy, show_data, warn
@@ -18,6 +18,7 @@ def check(
     unit: Annotated[str | None, promise("With person, rows that name nobody are flaws too.", UNIT)] = None,
     by: By = None,
     groups: Groups = None,
+    by_person: ByPerson = False,
 ) -> None:
     """Say what is in a file of votes and what is wrong with it. For the data holder only."""
     from quietrank.votes import check as checks
@@ -25,7 +26,8 @@ def check(
     if unit not in (None, *Unit):
         raise UsageError(f"--unit must be comparison or person; got {unit!r}")
     with busy("reading votes …"):
-        report = checks.check(source.read(any_items=True, by=by, groups=groups), unit=unit)
+        votes = source.read(any_items=True, by=by, groups=groups, by_person=by_person)
+        report = checks.check(votes, unit=unit)
     warn(checks.CONFIDENTIAL)
     show_data("".join(f"{line}\n" for line in report.lines()))
     if report.flaws:

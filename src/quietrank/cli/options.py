@@ -113,6 +113,12 @@ Method = Annotated[str, ranking("What items are ranked by.", choice(METHODS))]
 Gamma = Annotated[str, ranking("Ridge of Bradley-Terry scores.", "[auto|NUMBER]")]
 By = Annotated[str | None, ranking("Column of a vote's group; each group gets a ranking, all for one ε.", "COLUMN")]
 Groups = Annotated[str | None, ranking("All groups, with --by: a file with one per line, or a,b,c.", "FILE|a,b,c")]
+ByPerson = Annotated[
+    bool, ranking("With --by: each person belongs to one group; otherwise each vote has its own.", None, "--by-person")
+]
+Overall = Annotated[
+    bool, ranking("With groups: also one ranking over all of them together, at no cost.", None, "--overall")
+]
 SkipInvalid = Annotated[
     bool, column("Drop rows that cannot be used, one by one, instead of refusing.", None, "--skip-invalid")
 ]
@@ -159,7 +165,13 @@ class VotesOptions:
     delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
 
     def read(
-        self, *, any_items: bool = False, skip_invalid: bool = False, by: By = None, groups: Groups = None
+        self,
+        *,
+        any_items: bool = False,
+        skip_invalid: bool = False,
+        by: By = None,
+        groups: Groups = None,
+        by_person: bool = False,
     ) -> Votes:
         """The votes; with `any_items` the list of items may be left out."""
         from quietrank.promise.declare import parse_items, parse_names, read_pairs
@@ -172,6 +184,7 @@ class VotesOptions:
             pairs=None if self.pairs is None else read_pairs(self.pairs),
             by=by,
             groups=None if groups is None else parse_names(groups, "group"),
+            by_person=by_person,
             skip_invalid=skip_invalid,
             **{name: getattr(self, name) for name in COLUMNS},
         )

@@ -31,10 +31,11 @@ def rank(
         float | None, options.promise("Strength of the promise; smaller is stronger. Required.", "E")
     ] = None,
     max_per_person: Annotated[
-        float | None,
+        str | None,
         options.promise(
-            "L: a person with more votes has them scaled down to this many in all (unit comparison: L of them count).",
-            "L",
+            "L: a person with more votes has them scaled down to this many in all (unit comparison: L of them count); "
+            "auto chooses L from a noisy histogram of votes per person, for 5 % of ε.",
+            "[L|auto]",
         ),
     ] = None,
     one_per_pair: Annotated[
@@ -52,6 +53,8 @@ def rank(
     ] = None,
     by: options.By = None,
     groups: options.Groups = None,
+    by_person: options.ByPerson = False,
+    overall: options.Overall = False,
     method: options.Method = "auto",
     gamma: options.Gamma = "auto",
     mechanism: Annotated[str, options.ranking("What noise is drawn.", options.MECHANISM)] = "auto",
@@ -101,8 +104,9 @@ def rank(
     from quietrank import pipeline
     from quietrank.publish.view import View
 
+    limit = None if max_per_person is None else parse_auto("max-per-person", max_per_person)
     privacy = _privacy(
-        unit, epsilon, delta=delta, neighbours=neighbours, design=design, max_per_person=max_per_person,
+        unit, epsilon, delta=delta, neighbours=neighbours, design=design, max_per_person=limit,
         one_per_pair=one_per_pair, clip=clip,
     )  # fmt: skip
     ridge = parse_auto("gamma", gamma)
@@ -115,12 +119,13 @@ def rank(
     request = pipeline.Request.of(
         mechanism, method, ridge, comparisons_per_item, calibration, link,
         view=View.of(level, simultaneous, scale, anchor), sampling_share=parse_auto("sampling-share", sampling_share),
+        overall=overall,
     )  # fmt: skip
     if save_tally is not None:
         request = request.of_counts()
     budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
     with busy("counting votes and drawing noise …"):
-        votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups)
+        votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups, by_person=by_person)
         warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, shown afterwards
         tally = pipeline.make_tally(votes, privacy, request, budget, to_save=save_tally is not None)
         if save_tally is not None:

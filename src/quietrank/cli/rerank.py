@@ -14,6 +14,7 @@ from quietrank.cli.options import (
     Level,
     Method,
     Out,
+    Overall,
     Overwrite,
     Plot,
     PlotTheme,
@@ -36,6 +37,7 @@ def rerank(
     simultaneous: Simultaneous = False,
     scale: ScoreScale = "log-odds",
     anchor: ScoreAnchor = None,
+    overall: Overall = False,
     top: Annotated[int | None, result("Show only the first K items.", "K")] = None,
     out: Out = None,
     plot: Plot = None,
@@ -52,7 +54,8 @@ def rerank(
     check_releases(out, report=report, overwrite=overwrite, reads=(tally,))
     check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(tally,))
     ridge = parse_auto("gamma", gamma)
-    request = pipeline.Request.of("auto", method, ridge, view=View.of(level, simultaneous, scale, anchor))
+    view = View.of(level, simultaneous, scale, anchor)
+    request = pipeline.Request.of("auto", method, ridge, view=view, overall=overall)
     with progress("comparing items …") as tell:
         release = pipeline.release_of(load_any(tally), request, tell)
     shown = release if top is None else release.top(top)

@@ -13,13 +13,23 @@ from pathlib import Path
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
+from quietrank.mechanisms.limit import ChosenLimit
 from quietrank.mechanisms.mechanism import Calibrated, Law, Noised, PublicPairs, read_only
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.privacy import Design, GroupOf, Privacy
 from quietrank.publish.tabular import NoiseRecord
 from quietrank.statistics.statistic import Reading, Statistic
+
+
+@dataclass(frozen=True)
+class JointScatter:
+    """The scatters of several groups whose counts were added up (estimate/overall.py)."""
+
+    scatters: tuple[Scatter, ...]
+    group_of: GroupOf
+    """PERSON: nobody is in two of them"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +75,10 @@ class NoisyTally:
     """the number of people, where it is the same for all neighbours"""
     scatter: Scatter | None = None
     """how much the votes of people vary, if that was bought"""
+    limit: ChosenLimit | None = None
+    """how the limit on people's votes was chosen, if it was not given"""
+    scatter_of_groups: JointScatter | None = None
+    """the same, where these are the counts of several groups added up"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
@@ -91,6 +105,7 @@ class NoisyTally:
         epsilon: float | None = None,
         rows_skipped: bool = False,
         alternatives: tuple[tuple[str, float], ...] = (),
+        limit: ChosenLimit | None = None,
     ) -> NoisyTally:
         """What left the confidential side, and all that is public about its noise; `epsilon` is that of
         counts and scatter together, where that was bought."""
@@ -112,6 +127,7 @@ class NoisyTally:
             alternatives=alternatives,
             people=noised.people,
             scatter=noised.scatter,
+            limit=limit,
         )
 
     @cached_property
@@ -146,6 +162,11 @@ class NoisyTally:
     def count_sd(self) -> float:
         """The standard deviation of the noise on what items are ranked by: net wins, or wins."""
         return self.statistic.ranked_by(self.law.spread)
+
+    @property
+    def knows_people(self) -> bool:
+        """Whether it was bought how much the votes of people vary."""
+        return self.scatter is not None or self.scatter_of_groups is not None
 
     @property
     def counted_total(self) -> float | None:
@@ -222,6 +243,11 @@ class GroupedTally:
     """what the votes were split by"""
     tallies: tuple[tuple[str, NoisyTally], ...]
     """each group with its tally, in the order in which the groups were declared"""
+    group_of: GroupOf = GroupOf.VOTE
+    """whose group it is"""
+    public_votes: int | None = None
+    """the number of votes in all groups together, where it is the same for all neighbours; that of one group never is,
+    unless the design is public"""
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All groups as JSON text; also written to `path`, whole or not at all."""

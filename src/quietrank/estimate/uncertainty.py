@@ -11,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
-from quietrank.estimate.errors import MOST_DENSE, Error, Rates, error_of
+from quietrank.estimate.errors import MOST_DENSE, Error, Rates, net_wins, of_many, win_rates
 from quietrank.estimate.methods import Estimate
 from quietrank.estimate.noisy import NoisyTally
+from quietrank.estimate.score_errors import released_scores, scores
+from quietrank.estimate.sources import NoError, Sources
 from quietrank.maths import ranks
+from quietrank.statistics.method import Method
 
-MANY_DRAWS, FEW_DRAWS, MANY_ITEMS = 4000, 1000, 200
+MANY_DRAWS, FEW_DRAWS, MANY_ITEMS = 4000, 1000, 50
 """Draws of the error; fewer for more items than these. The level is met to half a per cent, and to one."""
 
 FEWEST_DRAWS = 250
@@ -57,7 +60,7 @@ def uncertainty(
 
     `anchor` is the item that scores are given relative to; `stepwise=False` is for tests.
     """
-    error = error_of(noisy, estimate, _draws(len(noisy.items)))
+    error = _finite(error_of(noisy, estimate, _draws(len(noisy.items))))
     low, high = _intervals(error if anchor is None else error.relative_to(anchor), level, simultaneous)
     if len(noisy.items) <= MOST_DENSE:
         family = ranks.all_told_apart if simultaneous else ranks.told_apart
@@ -68,6 +71,26 @@ def uncertainty(
         rank_sets, tier = ranks.rank_sets_of_intervals(*wide), ranks.tiers_of_intervals(order, *wide)
     first, among = ranks.chances(error.centre, error.draws, top)
     return Uncertainty(low, high, *rank_sets, tier, first, among, error.noise_sd, error.factor, error.notes)
+
+
+def error_of(noisy: NoisyTally, estimate: Estimate, draws: int) -> Error:
+    """What the estimate is off by; raises NoError with the reason where that cannot be said."""
+    sources = Sources(noisy, estimate, draws)
+    if len(noisy.items) > MOST_DENSE:
+        return of_many(sources)
+    if noisy.scores is not None:
+        return released_scores(sources)
+    of_method = {Method.NET_WINS: net_wins, Method.WIN_RATE: win_rates, Method.BRADLEY_TERRY: scores}
+    if estimate.method not in of_method:
+        raise NoError("Win counts carry no intervals; rank by net wins, win rates or scores for these.")
+    return of_method[estimate.method](sources)
+
+
+def _finite(error: Error) -> Error:
+    """The error, unless it is beyond all numbers; a release that was paid for must not be lost for want of it."""
+    if not (np.isfinite(error.centre).all() and np.isfinite(error.draws).all()):
+        raise NoError("There are no intervals: the noise has moved the scores too far apart.")
+    return error
 
 
 def _draws(items: int) -> int:

@@ -13,6 +13,10 @@ FEW_PEOPLE = 30
 """below about as many the sandwich tends to be too small"""
 
 
+SPARSE, BLOCK = 0.02, 4_000_000
+"""the share of entries below which a matrix is sparse; entries of a dense part of it"""
+
+
 class ClusterError(SolverError):
     """Errors cannot be clustered by person, for this reason."""
 
@@ -24,8 +28,20 @@ def clustered_covariance(fit: Fit, gradients: csr_array) -> Floats:
     0 on every component, so P g_p = g_p.
     """
     people = gradients.shape[0]
-    bread, meat = fit.covariance, gradients.T @ gradients
+    bread, meat = fit.covariance, _squared(gradients)
     return np.asarray(people / (people - 1) * (bread @ (meat @ bread)))
+
+
+def _squared(gradients: csr_array) -> Floats | csr_array:
+    """Σ_p g_p g_pᵀ; a matrix that is not very sparse is multiplied faster as a dense one, some people at a time."""
+    people, items = gradients.shape
+    if gradients.nnz < SPARSE * people * items:
+        return csr_array(gradients.T @ gradients)
+    square, rows = np.zeros((items, items)), max(1, BLOCK // items)
+    for start in range(0, people, rows):
+        block = gradients[start : start + rows].toarray()
+        square += block.T @ block
+    return square
 
 
 def require_clusters(items: int, people: int) -> None:

@@ -7,17 +7,37 @@ deviation of the noise on what items are ranked by, relative to the weight that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
+from quietrank.mechanisms.gaussian import GAUSSIAN, typical_square
+from quietrank.mechanisms.limit import BINS, ChosenLimit, LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
+from quietrank.promise.accounting import Cost, as_written, rho_for
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, statistic_for
 from quietrank.statistics.statistic import Statistic
 
 LEFT_BY_CLIPPING = 0.9
 """Clipping at the typical norm scales about half of all people down, by 10 % on average and often less."""
+
+NOISE_ALONE = 1.0
+"""A bin below this many scales of its noise counts as empty: a dozen empty bins would add up to a crowd."""
+
+OPINIONS = 0.04
+"""The variance, between people, of an item's win rate: so the 15 votes of a person on six items vary together 1.7 times
+as much as independent ones, about as on real questionnaires."""
+
+AS_GOOD = 1.01
+"""Predicted errors up to this factor are alike: where all people cast equally many votes, L hardly matters."""
+
+IF_EMPTY = 1
+"""L where no bin stands out: few people and much noise, of which L = 1 has the least"""
 
 
 @dataclass(frozen=True)
@@ -61,3 +81,92 @@ def released_by(mechanism: Mechanism, promise: Promise, method: Method) -> Stati
 def expected_noise(noise: Calibrated) -> float:
     """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves."""
     return noise.noise_sd if noise.clip is None else noise.noise_sd / LEFT_BY_CLIPPING
+
+
+# ---- a limit for people ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limited:
+    """The noise on the counts, for any limit; what it costs is known before the limit is."""
+
+    promise: Promise
+    """without its limit"""
+    method: Method
+    mechanism: Mechanism | None
+
+    def at(self, limit: int) -> Choice:
+        return choose(self.promise.changed(max_per_person=limit), self.method, self.mechanism)
+
+    def error(self, limit: int, people: Floats) -> float:
+        """The predicted error at this limit; infinite where the mechanism has no noise for it.
+
+        Scores are compared by the noise on counts, which grows with the limit alike.
+        """
+        try:
+            noise = self.at(limit).noise
+        except PrivacyError:
+            return math.inf
+        if noise.statistic.by_pair:
+            noise = choose(self.promise.changed(max_per_person=limit), Method.BRADLEY_TERRY).noise
+        return predicted_error(noise, limit, people)
+
+    @property
+    def cost(self) -> Cost:
+        """Of the counts, whatever the limit: the ρ of Gaussian noise is rounded down for each."""
+        cost, privacy = self.at(IF_EMPTY).noise.cost, self.promise.privacy
+        if cost.delta == 0:
+            return cost
+        return replace(cost, rho=rho_for(as_written(privacy.epsilon), as_written(privacy.delta)))
+
+
+def limited(promise: Promise, method: Method, mechanism: Mechanism | None) -> Limited:
+    """The same noise for every limit, because it is paid for before the limit is known: Gaussian noise where δ > 0
+    allows it, and the best of those without δ elsewhere."""
+    if mechanism is not None or promise.privacy.delta == 0:
+        return Limited(promise, method, mechanism)
+    known = promise.changed(max_per_person=IF_EMPTY)
+    if GAUSSIAN.refusal(known, released_by(GAUSSIAN, known, method)) is None:
+        return Limited(promise, method, GAUSSIAN)
+    return Limited(promise.pure, method, None)
+
+
+def chosen_limit(counts: Integers, noise: LimitNoise | None, options: Limited) -> ChosenLimit:
+    """The L with the least predicted error of a win rate; the largest of those that are as good."""
+    scale, epsilon = (0.0, 0.0) if noise is None else (noise.noise.scale, noise.epsilon)
+    people = np.where(counts > NOISE_ALONE * scale, counts, 0).astype(np.float64)
+    limits = limits_for(people, options.promise)
+    errors = np.array([options.error(limit, people) for limit in limits])
+    best = limits[int(np.flatnonzero(errors <= AS_GOOD * errors.min())[-1])] if people.any() else IF_EMPTY
+    return ChosenLimit(best, tuple(int(count) for count in counts), scale, epsilon)
+
+
+def limits_for(people: Floats, promise: Promise) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 12, … up to the last bin that has people, and to the number of pairs if each counts once."""
+    last = int(np.flatnonzero(people).max(initial=0)) + 1
+    limits = sorted({limit for k in range(last) for limit in (2**k, 3 * 2**k // 2)})
+    most = promise.items.askable * promise.spread if promise.privacy.one_per_pair else limits[-1]
+    return sorted({min(limit, most) for limit in limits})
+
+
+def predicted_error(noise: Calibrated, limit: int, people: Floats) -> float:
+    """The error of a typical win rate: of the sample and of the noise, over the weight that is left.
+
+    Somebody with c votes keeps the part f of each, f = min(1, L/c), or what the clip leaves of a typical person. The
+    weight of all votes is W = Σ f·c; the net wins of one of n items vary by Σ f²·(c/2 + c(c − 1)·4v/n)/n, v the
+    variance of opinions, and d = 2W/n.
+    """
+    n, votes = len(noise.promise.items), typical_votes()
+    kept = np.minimum(1.0, limit / votes)
+    if noise.clip is not None:
+        norms = np.sqrt([typical_square(c, n, noise.clip.squares) for c in votes])
+        kept = np.minimum(1.0, float(noise.clip.norm) / norms)
+    sampling = float(people @ (kept**2 * votes * (0.5 + (votes - 1) * 4 * OPINIONS / n))) / n
+    weight = float(people @ (kept * votes))
+    return math.sqrt(sampling + noise.noise_sd**2) * n / (2 * weight) if weight > 0 else math.inf
+
+
+def typical_votes() -> Floats:
+    """Of people in each bin: the geometric middle of its whole numbers."""
+    first = 2.0 ** np.arange(BINS)
+    return np.asarray(np.sqrt(first * (2 * first - 1)))

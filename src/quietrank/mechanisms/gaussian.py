@@ -18,7 +18,7 @@ from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
 from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.promise.privacy import Unit
-from quietrank.promise.promise import Clip, Promise
+from quietrank.promise.promise import Clip, Promise, Squares
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
@@ -88,18 +88,22 @@ def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fract
 
 
 def default_clip(promise: Promise, statistic: Statistic) -> float:
-    """C from public values: the norm of a typical person's contribution, to two digits.
+    """C from public values: the norm of a typical person's contribution, to two digits."""
+    square = typical_square(promise.privacy.limit, len(promise.items), statistic.norm(promise))
+    return float(f"{sqrt(square):.2g}")
+
+
+def typical_square(votes: float, n: int, squares: Squares) -> float:
+    """The square of the norm that somebody's contribution is expected to have.
 
     A person who casts L votes on random pairs of n items of typical spread has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the
     variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² and ‖losses‖² are (‖d‖² + 4‖s‖²)/4 each.
     """
-    L, n = promise.privacy.limit, len(promise.items)
-    net_wins = L / 2 + L * (L - 1) * 4 / n * TYPICAL_RATE_VARIANCE
-    met = 2 * L * (1 - 2 / n) + 4 * L**2 / n
+    net_wins = votes / 2 + votes * (votes - 1) * 4 / n * TYPICAL_RATE_VARIANCE
+    met = 2 * votes * (1 - 2 / n) + 4 * votes**2 / n
     counted = (met + 4 * net_wins) / 4
     typical = {"net_wins": net_wins, "exposure": met, "wins": counted, "losses": counted}
-    square = sum(float(weight) * typical[name] for name, weight in statistic.norm(promise))
-    return float(f"{sqrt(square):.2g}")
+    return sum(float(weight) * typical[name] for name, weight in squares)
 
 
 @dataclass(frozen=True)

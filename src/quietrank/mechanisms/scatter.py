@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_scale
 from quietrank.promise.accounting import Cost, as_written
-from quietrank.promise.privacy import Unit
+from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.promise.promise import Clip, Promise
 
 if TYPE_CHECKING:
@@ -95,12 +95,16 @@ def scatter_noise(counts: Calibrated, epsilon: float, part: float) -> ScatterNoi
 
 
 def _reach(promise: Promise) -> int:
-    """A unit's part lies between 0 and C², so it moves a tally's scalar by at most C², however it changes."""
-    return int(promise.reach(lambda change: STEPS))
+    """A unit's part lies between 0 and C², so it moves a tally's scalar by at most C², however it changes.
+
+    Where a unit has parts in several tallies they add up to C² at most, and may change from one tally to another.
+    """
+    apart = 2 if promise.spread > 1 else 1
+    return int(promise.reach(lambda change: STEPS if change is Neighbours.ADD_REMOVE else apart * STEPS))
 
 
 def largest_square(promise: Promise, clip: Clip | None) -> Fraction:
-    """C²: the largest square of the norm of what one unit adds to the net wins, in votes²."""
+    """C²: the largest square of the norm of what one unit adds to the net wins of all tallies, in votes²."""
     if promise.privacy.unit is Unit.COMPARISON:
         return Fraction(1, 2)
     if clip is not None:  # (w − l)²/4 ≤ (w² + l²)/4 where neither is negative
@@ -108,9 +112,10 @@ def largest_square(promise: Promise, clip: Clip | None) -> Fraction:
     L, n = promise.limits.weight, len(promise.items)
     if not promise.privacy.one_per_pair:
         return Fraction(L * L, 2)
-    squares = [Fraction(L * (L + 1), 4), Fraction(n * (n * n - 1), 12)]
+    squares = [Fraction(L * (L + 1), 4), Fraction(promise.spread * n * (n * n - 1), 12)]
     if promise.items.pairs is not None:
-        squares.append(Fraction(sum(len(near) ** 2 for near in promise.items.graph.neighbours), 4))
+        degrees = (len(near) for near in promise.items.graph.neighbours)
+        squares.append(Fraction(promise.spread * sum(degree**2 for degree in degrees), 4))
     return min(squares)
 
 

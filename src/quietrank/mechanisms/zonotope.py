@@ -93,6 +93,12 @@ def gauge_reach(promise: Promise, statistic: Statistic) -> Fraction:
             f"the zonotope mechanism needs {option('unit', 'person')} and {option('one_per_pair', True)}; add them, or "
             f"use {option('mechanism', 'laplace')}"
         )
+    if promise.spread > 1:
+        raise PrivacyError(
+            "the zonotope mechanism draws the noise of each group by itself, which does not cover a person who answers "
+            f"the same pair in several groups; use {option('mechanism', 'laplace')}, or {option('by_person', True)} if "
+            "every person belongs to one group"
+        )
     if statistic.gauge(promise.moves[0].change) is None:
         raise PrivacyError(f"the zonotope mechanism does not release {statistic}; use {option('method', 'net-wins')}")
     statistic.require_secret(promise)

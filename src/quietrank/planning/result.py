@@ -60,7 +60,7 @@ class Plan(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         question, privacy = self.question, self.question.privacy
-        promise = {name: str(value) if isinstance(value, str) else value for name, value in asdict(privacy).items()}
+        promise = {name: str(value) if isinstance(value, str) else value for name, value in privacy.arguments.items()}
         return {
             "format": FORMAT,
             "survey": asdict(question.survey),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from quietrank.errors import PrivacyError, option
 from quietrank.promise.arguments import flag, number, parse, whole_number
 
 MAX_PER_PERSON = 2**32
 """The largest limit L: weights are counted in steps of 2^-20, and L·2^20 must stay exact in a double."""
+
+AUTO = "auto"
+"""instead of L: to be chosen from the votes"""
 
 LARGEST_CLIP = 2.0**20
 """The largest clipping bound C: its square in steps of 2^-20 must fit a 38-digit decimal, with room to spare."""
@@ -52,6 +55,15 @@ class Design(StrEnum):
     PRIVATE = "private"
 
 
+class GroupOf(StrEnum):
+    """Whose group it is, where votes are split by group."""
+
+    VOTE = "vote"
+    """each vote has its own: one person's votes may be in several groups"""
+    PERSON = "person"
+    """all votes of a person are in one group"""
+
+
 UnitWord = Unit | Literal["comparison", "person"]
 NeighboursWord = Neighbours | Literal["replace", "add-remove", "outcome"]
 DesignWord = Design | Literal["public", "uniform", "private"]
@@ -71,7 +83,8 @@ class Privacy:
                     less. "outcome": only the answers; with design="public", and only with it.
     design          who met whom. "private": a secret. "uniform": a secret, but pairs were drawn at random, which
                     takes less noise. "public": known to all.
-    max_per_person  L: a person's votes are scaled down to this total weight. For "comparison" under "add-remove", no
+    max_per_person  L: a person's votes are scaled down to this total weight; "auto": chosen when the votes are counted,
+                    from a noisy histogram of votes per person, for 5 % of ε. For "comparison" under "add-remove", no
                     more than L votes of each person count, so that a ledger for people can account for the release.
     one_per_pair    True: what a person said about one pair is averaged into one answer
     clip            C: a person's votes are scaled down until they add no more than this Euclidean norm to the
@@ -93,6 +106,8 @@ class Privacy:
     max_per_person: int | None
     one_per_pair: bool
     clip: float | None
+    chooses_limit: bool
+    """whether L is to be chosen from the votes, for a part of ε; there is none until then"""
 
     def __init__(
         self,
@@ -101,19 +116,21 @@ class Privacy:
         delta: float = 0.0,
         neighbours: NeighboursWord = "replace",
         design: DesignWord = "private",
-        max_per_person: float | None = None,
+        max_per_person: float | Literal["auto"] | None = None,
         one_per_pair: bool = False,
         clip: float | None = None,
     ) -> None:
+        auto = isinstance(max_per_person, str) and max_per_person == AUTO
         values = {
             "epsilon": checked_epsilon(epsilon),
             "unit": parse(Unit, "unit", unit),
             "delta": checked_delta(delta),
             "neighbours": parse(Neighbours, "neighbours", neighbours),
             "design": parse(Design, "design", design),
-            "max_per_person": _checked_limit(max_per_person),
+            "max_per_person": None if auto else _checked_limit(max_per_person),
             "one_per_pair": flag("one_per_pair", one_per_pair),
             "clip": _checked_clip(clip),
+            "chooses_limit": auto,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -136,14 +153,26 @@ class Privacy:
             )
 
     def _check_person(self) -> None:
-        if self.max_per_person is None and self.clip is None and not self.one_per_pair:
+        if self.chooses_limit and self.clip is not None:
+            raise PrivacyError(
+                f"{option('max_per_person', AUTO)} chooses the clip as well; leave {option('clip')} out, or give a "
+                "number"
+            )
+        bounded = self.max_per_person is not None or self.clip is not None or self.one_per_pair or self.chooses_limit
+        if not bounded:
             raise PrivacyError(
                 f"{option('unit', 'person')} needs {option('max_per_person')}, the total weight one person's votes may "
                 f"have, for instance the number of questions each person was asked; or {option('one_per_pair', True)} "
-                "if nobody is asked the same pair twice"
+                f"if nobody is asked the same pair twice; or {option('max_per_person', AUTO)} where there is no such "
+                "number"
             )
 
     def _check_comparison(self) -> None:
+        if self.chooses_limit:
+            raise PrivacyError(
+                f"{option('max_per_person', AUTO)} is for {option('unit', 'person')}, and single votes are protected "
+                "here; leave it out, or give a number"
+            )
         if self.max_per_person is not None and self.neighbours is not Neighbours.ADD_REMOVE:
             raise PrivacyError(
                 f"{option('max_per_person')} has no meaning for {option('unit', 'comparison')} with "
@@ -161,6 +190,11 @@ class Privacy:
         """L: the largest total weight of one unit, in votes."""
         if self.unit is Unit.COMPARISON:
             return 1
+        if self.chooses_limit:
+            raise PrivacyError(
+                f"{option('max_per_person', AUTO)} is chosen when votes are counted, and there are none here; give a "
+                "number"
+            )
         if self.max_per_person is None:
             raise PrivacyError(f"{option('max_per_person')} is needed here: a clip bounds Gaussian noise only")
         return self.max_per_person
@@ -181,7 +215,13 @@ class Privacy:
 
     def changed(self, **values: object) -> Privacy:
         """The same promise with these values changed."""
-        return Privacy(**(asdict(self) | values))
+        return Privacy(**(self.arguments | values))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it was made from."""
+        values = asdict(self)
+        return values | {"max_per_person": AUTO} if values.pop("chooses_limit") else values
 
     @property
     def votes_are_public(self) -> bool:
@@ -301,6 +341,7 @@ def _checked_limit(limit: object) -> int | None:
     if value is None or not 1 <= value <= MAX_PER_PERSON:
         name = "max_per_person"
         raise PrivacyError(
-            f"{option(name)} must be a whole number from 1 to {MAX_PER_PERSON}; got {option(name, repr(limit))}"
+            f"{option(name)} must be a whole number from 1 to {MAX_PER_PERSON}, or {AUTO}; got "
+            f"{option(name, repr(limit))}"
         )
     return value

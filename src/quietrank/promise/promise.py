@@ -13,7 +13,7 @@ from functools import cached_property
 
 from quietrank.promise.graph import largest_cut
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
+from quietrank.promise.privacy import Design, GroupOf, Neighbours, Privacy, Unit
 
 PERSON_GRID = 2**20
 """One full vote of a person weighs this many units; smaller weights are whole multiples of 2^-20."""
@@ -40,7 +40,8 @@ class Limits:
 
     ‖x‖₁ of net wins x and ‖w‖₁ of wins w are at most the weight, so at most L. With one answer per pair x lies in
     ½Z(G), whose largest L1 norm is the largest cut of G; and a pair moves the wins by at most 1, or by 2 where the
-    signs of the movements of its two items differ: |G| + maxcut(G) in all.
+    signs of the movements of its two items differ: |G| + maxcut(G) in all. Where each pair may be answered once in each
+    of several groups, the graph is that many copies of G side by side, and so many times its edges and its cut.
     """
 
     weight: int
@@ -49,6 +50,8 @@ class Limits:
     """m, the largest ‖x‖₁"""
     wins_apart: int
     """k, the largest ‖w − w'‖₁"""
+    spread: int = 1
+    """over how many tallies the unit's votes may be spread; norms are those of all of these tallies together"""
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,14 @@ class Promise:
     items: Items
     groups: tuple[str, ...] | None = None
     """the public list of groups, if the votes are split by group"""
+    group_of: GroupOf = GroupOf.VOTE
+    """whose group it is; where single votes are protected, each has its own in any case"""
 
     def __post_init__(self) -> None:
-        if self.privacy.one_per_pair:
-            pairs = self.items.askable
+        if self.privacy.unit is Unit.COMPARISON:
+            object.__setattr__(self, "group_of", GroupOf.VOTE)
+        if self.privacy.one_per_pair and not self.privacy.chooses_limit:
+            pairs = self.items.askable * self.spread
             limit = min(self.privacy.max_per_person or pairs, pairs)
             object.__setattr__(self, "privacy", self.privacy.changed(max_per_person=limit))
 
@@ -77,10 +84,25 @@ class Promise:
         return self.changed(delta=0.0, clip=None)
 
     @property
+    def spread(self) -> int:
+        """Over how many tallies one unit's votes may be spread; each pair may be answered once in each of them."""
+        alone = self.groups is None or self.privacy.unit is Unit.COMPARISON or self.group_of is GroupOf.PERSON
+        return 1 if alone else len(self.groups or ())
+
+    @property
+    def tallies_changed(self) -> int:
+        """In how many tallies neighbours can differ, at most."""
+        return 1 if self.groups is None else max(2, self.spread)
+
+    @property
     def moves(self) -> tuple[Move, ...]:
-        """What can change between neighbours: a unit in its tally, or a unit that leaves one group for another."""
+        """What can change between neighbours: a unit in its tally, or a unit that leaves one group for another.
+
+        Where one person's votes are spread over groups, the tallies of all groups are one vector, bounded as a whole,
+        and every change is one change of that vector, not a sum (docs/proofs/groups.md, section 3).
+        """
         change = self.privacy.counted_as
-        if self.groups is None or change is not Neighbours.REPLACE:
+        if self.groups is None or change is not Neighbours.REPLACE or self.spread > 1:
             return (Move(change),)
         return Move(change), Move(Neighbours.ADD_REMOVE, tallies=2)
 
@@ -92,15 +114,19 @@ class Promise:
     def limits(self) -> Limits:
         L = self.privacy.limit
         if not self.privacy.one_per_pair:
-            return Limits(L, L, 2 * L)
+            return Limits(L, L, 2 * L, self.spread)
         n = len(self.items)
-        cut = n * n // 4 if self.items.pairs is None else largest_cut(self.items.graph)
-        return Limits(L, min(L, cut), min(2 * L, self.items.askable + cut))
+        cut = self.spread * (n * n // 4 if self.items.pairs is None else largest_cut(self.items.graph))
+        return Limits(L, min(L, cut), min(2 * L, self.spread * self.items.askable + cut), self.spread)
 
     @property
     def half_vote(self) -> Fraction:
         """The lattice of wins, losses and net wins, in votes."""
-        return Bounded.by(self.privacy, None).half_vote
+        return self.bounded(None).half_vote
+
+    def bounded(self, clip: Clip | None) -> Bounded:
+        """How votes must be counted for noise that keeps this promise."""
+        return Bounded.by(self.privacy, clip, GroupOf.VOTE if self.spread > 1 else GroupOf.PERSON)
 
     @property
     def total_is_free(self) -> bool:
@@ -141,13 +167,16 @@ class Bounded:
     """takes the place of L"""
     answers_only: bool = False
     """only answers differ between neighbours, so no row may be dropped for its answer"""
+    group_of: GroupOf = GroupOf.PERSON
+    """PERSON: a person's votes are all in one tally. VOTE: they may be in several, and are bounded over all of them;
+    an answer is per group and pair, and a clip is taken of the vector over all groups and items, never of its sum"""
 
     @classmethod
-    def by(cls, privacy: Privacy, clip: Clip | None) -> Bounded:
+    def by(cls, privacy: Privacy, clip: Clip | None, group_of: GroupOf = GroupOf.PERSON) -> Bounded:
         """The bounds that this promise requires."""
         answers_only = privacy.neighbours is Neighbours.OUTCOME
         limit = None if clip else privacy.max_per_person
-        return cls(privacy.unit, limit, privacy.one_per_pair, clip, answers_only)
+        return cls(privacy.unit, limit, privacy.one_per_pair, clip, answers_only, group_of)
 
     @property
     def counts_people(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import ReleaseError
+from quietrank.estimate.overall import OVERALL, require_overall
 from quietrank.promise.items import check_names
-from quietrank.promise.privacy import Neighbours, Privacy
+from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.publish.published import Published
 from quietrank.publish.release import Release, strength
 from quietrank.publish.tabular import DAMAGE, damage, promise, read_json
@@ -44,35 +45,48 @@ class GroupedRelease(Published):
     """what the votes were split by"""
     releases: tuple[tuple[str, Release], ...]
     """each group with its release, in the order in which the groups were declared"""
+    group_of: GroupOf = GroupOf.VOTE
+    """whose group it is: that of each vote, or that of the person, who is in one group only"""
+    overall: Release | None = None
+    """the ranking over all groups together, if it was asked for; it is shown after them, as a group of this name"""
 
     def __post_init__(self) -> None:
-        if len({(release.privacy, release.ledger_entry) for _, release in self.releases}) != 1:
+        if len({(release.privacy, release.ledger_entry) for _, release in self.boards}) != 1 or not self.releases:
             raise ReleaseError("the groups do not have one promise and one payment; rank them together")
+        if self.overall is not None:
+            require_overall([group for group, _ in self.releases])
+
+    @property
+    def boards(self) -> tuple[tuple[str, Release], ...]:
+        """Every ranking with its name: those of the groups and, if there is one, that over all of them."""
+        return self.releases if self.overall is None else (*self.releases, (OVERALL, self.overall))
 
     def __getitem__(self, group: str) -> Release:
         if group not in self:
             raise ReleaseError(f"there is no group {group!r}; the groups are {', '.join(self.groups)}")
-        return dict(self.releases)[group]
+        return dict(self.boards)[group]
 
     def __iter__(self) -> Iterator[tuple[str, Release]]:
-        return iter(self.releases)
+        return iter(self.boards)
 
     def __contains__(self, group: object) -> bool:
         return group in self.groups
 
     def __len__(self) -> int:
-        return len(self.releases)
+        return len(self.boards)
 
     def __repr__(self) -> str:
         from quietrank.render.screen import visible
 
         first = self.releases[0][1]
-        size = f"{len(self)} groups by {visible(self.by)}, {len(first)} items each"
+        total = "" if self.overall is None else " and overall"
+        size = f"{len(self.releases)} groups by {visible(self.by)}{total}, {len(first)} items each"
         return f"<GroupedRelease: {size}; {strength(self.privacy)}, {first.mechanism.name}>"
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return tuple(group for group, _ in self.releases)
+        """The names of all rankings, the one over all groups last."""
+        return tuple(group for group, _ in self.boards)
 
     @property
     def privacy(self) -> Privacy:
@@ -87,27 +101,46 @@ class GroupedRelease(Published):
     @property
     def statement(self) -> str:
         """The promise in plain sentences."""
+        unit, spread = self.privacy.unit, self.privacy.unit is Unit.PERSON and self.group_of is GroupOf.VOTE
+        secret = "a person's votes are in" if spread else f"a {unit} belongs to"
+        public = "each vote is in" if spread else f"each {unit} belongs to"
         more = {
-            Neighbours.REPLACE: f" Which {self.by} a {self.privacy.unit} belongs to is protected as well.",
+            Neighbours.REPLACE: f" Which {self.by} {secret} is protected as well.",
             Neighbours.ADD_REMOVE: "",
-            Neighbours.OUTCOME: f" Which {self.by} each {self.privacy.unit} belongs to is treated as public.",
+            Neighbours.OUTCOME: f" Which {self.by} {public} is treated as public.",
         }[self.privacy.neighbours]
         return f"{self.privacy.statement} This holds for the rankings of all groups together.{more}"
 
+    @property
+    def grouping(self) -> str:
+        """Whose groups these are, in a sentence."""
+        if self.privacy.unit is Unit.COMPARISON:
+            return f"Each vote has its own {self.by}."
+        if self.group_of is GroupOf.PERSON:
+            return f"Each person belongs to one {self.by}, with all of their votes."
+        each = ", and each pair is answered once in each group" if self.privacy.one_per_pair else ""
+        return (
+            f"Each vote has its own {self.by}: a person's votes may be in several groups. A person is bounded over all "
+            f"groups together{each}."
+        )
+
     def top(self, k: int) -> GroupedRelease:
         """The first k items of each group; they are public already, so it costs nothing."""
-        return GroupedRelease(self.by, tuple((group, release.top(k)) for group, release in self.releases))
+        releases = tuple((group, release.top(k)) for group, release in self.releases)
+        return replace(self, releases=releases, overall=None if self.overall is None else self.overall.top(k))
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of all rankings, each with its group, without the columns that were not released."""
-        return [{"group": group, **row} for group, release in self.releases for row in release.rows()]
+        return [{"group": group, **row} for group, release in self.boards for row in release.rows()]
 
     def to_dict(self) -> dict[str, Any]:
         """The releases as plain values, in the published format."""
         return {
             "format": FORMAT,
             "by": self.by,
+            "group_of": self.group_of.value,
             "groups": {group: release.to_dict() for group, release in self.releases},
+            "overall": None if self.overall is None else self.overall.to_dict(),
             "privacy": promise(self.privacy) | {"statement": self.statement},
         }
 
@@ -146,6 +179,14 @@ class GroupedRelease(Published):
             raise ReleaseError(f"these are not releases in the format {FORMAT}; give a file written by quietrank")
         try:
             check_names(tuple(values["groups"]), "group")
-            return cls(str(values["by"]), tuple((g, Release.from_dict(r)) for g, r in values["groups"].items()))
+            releases = tuple((group, Release.from_dict(one)) for group, one in values["groups"].items())
+            overall = None if values.get("overall") is None else Release.from_dict(values["overall"])
+            return cls(str(values["by"]), releases, _group_of(values, releases), overall)
         except DAMAGE as error:
             raise ReleaseError(f"these releases are damaged ({damage(error)}); use an undamaged copy") from None
+
+
+def _group_of(values: Mapping[str, Any], releases: tuple[tuple[str, Release], ...]) -> GroupOf:
+    """Whose groups these are; earlier versions knew those of people only, and each single vote has its own."""
+    votes = any(release.privacy.unit is Unit.COMPARISON for _, release in releases)
+    return GroupOf(values.get("group_of", GroupOf.VOTE if votes else GroupOf.PERSON))

@@ -57,7 +57,7 @@ def _one_of(published: object, group: str | None) -> Release | NoisyTally:
     """The ranking that is meant."""
     if isinstance(published, GroupedRelease | GroupedTally):
         parts: dict[str, Release | NoisyTally] = {}
-        parts.update(published.releases if isinstance(published, GroupedRelease) else published.tallies)
+        parts.update(published.boards if isinstance(published, GroupedRelease) else published.tallies)
         if not isinstance(group, str) or group not in parts:
             problem = "say which group" if group is None else f"there is no group {group!r}"
             raise ReleaseError(f"{problem}: {option('group')} must be one of {', '.join(parts)}")

@@ -17,10 +17,11 @@ import numpy as np
 from quietrank import __version__
 from quietrank.arrays import Floats
 from quietrank.errors import ReleaseError, either
-from quietrank.estimate.errors import NoError
 from quietrank.estimate.methods import Estimate
 from quietrank.estimate.noisy import NoisyTally
+from quietrank.estimate.sources import NoError
 from quietrank.estimate.uncertainty import Uncertainty, uncertainty
+from quietrank.mechanisms.limit import ChosenLimit
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.arguments import whole_number
 from quietrank.promise.items import check_names
@@ -32,6 +33,8 @@ from quietrank.publish.tabular import (
     a_list,
     damage,
     figure,
+    limit_from_dict,
+    limit_to_dict,
     privacy_from_dict,
     promise,
     read_json,
@@ -118,6 +121,8 @@ class Release(Published):
     """None where nothing can be said; the assumptions have the reason"""
     scatter: Scatter | None = None
     """how much the votes of people vary, where that was bought for the intervals"""
+    limit: ChosenLimit | None = None
+    """how the limit on people's votes was chosen, where it was not given"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -160,6 +165,7 @@ class Release(Published):
             "scale": self.scale.value,
             "certainty": None if self.certainty is None else asdict(self.certainty),
             "scatter": scatter_to_dict(self.scatter),
+            "limit": limit_to_dict(self.limit),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -212,6 +218,7 @@ class Release(Published):
                 scale=Scale(values.get("scale", Scale.LOG_ODDS)),
                 certainty=_certainty(values.get("certainty")),
                 scatter=scatter_from_dict(values.get("scatter")),
+                limit=limit_from_dict(values.get("limit")),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -271,9 +278,12 @@ def make_release(
     else:
         rows = _with_intervals(rows, places, known, view)
         certainty, notes = _certain(view, top, known), list(known.notes)
+    if noisy.limit is not None:
+        notes.append(noisy.limit.note)
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
+        limit=noisy.limit,
     )  # fmt: skip
 
 

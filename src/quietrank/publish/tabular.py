@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Group
 
+    from quietrank.mechanisms.limit import ChosenLimit
     from quietrank.mechanisms.mechanism import Figure
     from quietrank.mechanisms.scatter import Scatter
     from quietrank.promise.privacy import Privacy
@@ -145,7 +146,7 @@ def figure(value: Any) -> float | None:
 
 def promise(privacy: Privacy) -> dict[str, Any]:
     """The promise as plain values, with the sentence that states it."""
-    values = asdict(privacy) | {"statement": privacy.statement}
+    values = privacy.arguments | {"statement": privacy.statement}
     return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
 
 
@@ -154,6 +155,22 @@ def privacy_from_dict(values: Mapping[str, Any]) -> Privacy:
     from quietrank.promise.privacy import Privacy
 
     return Privacy(**{name: value for name, value in values.items() if name != "statement"})
+
+
+def limit_to_dict(limit: ChosenLimit | None) -> dict[str, Any] | None:
+    return None if limit is None else asdict(limit) | {"counts": list(limit.counts)}
+
+
+def limit_from_dict(values: Mapping[str, Any] | None) -> ChosenLimit | None:
+    from quietrank.mechanisms.limit import ChosenLimit
+
+    if values is None:
+        return None
+    limit, counts, numbers = values["limit"], tuple(values["counts"]), (values["scale"], values["epsilon"])
+    whole = all(isinstance(value, int) and not isinstance(value, bool) for value in (limit, *counts))
+    if not whole or limit < 1 or any(figure(value) is None or value < 0 for value in numbers):
+        raise ValueError("its limit cannot be read")
+    return ChosenLimit(limit, counts, *numbers)
 
 
 def scatter_to_dict(scatter: Scatter | None) -> dict[str, Any] | None:

@@ -20,11 +20,13 @@ from quietrank import __version__
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import ReleaseError, either
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.estimate.overall import SumLaw
+from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.scatter import Scatter, rest_of, scatter_noise
 from quietrank.promise.items import Items, check_names
-from quietrank.promise.privacy import Design
+from quietrank.promise.privacy import Design, GroupOf, Unit
 from quietrank.promise.promise import Promise
 from quietrank.publish.files import TALLY
 from quietrank.publish.tabular import (
@@ -32,6 +34,8 @@ from quietrank.publish.tabular import (
     NoiseRecord,
     damage,
     json_text,
+    limit_from_dict,
+    limit_to_dict,
     privacy_from_dict,
     promise,
     read_json,
@@ -73,7 +77,10 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
     """The tally as plain values, in the published format."""
     if isinstance(tally, GroupedTally):
         groups = {group: to_dict(one) for group, one in tally.tallies}
-        return {"format": GROUPED_FORMAT, "by": tally.by, "groups": groups}
+        whose, public = tally.group_of.value, {"votes": tally.public_votes}
+        return {"format": GROUPED_FORMAT, "by": tally.by, "group_of": whose, "groups": groups, "public": public}
+    if isinstance(tally.law, SumLaw):
+        raise ReleaseError("this tally is a sum over groups; save the tallies of the groups, which give it again")
     return {
         "format": FORMAT,
         "items": asdict(tally.items),
@@ -86,6 +93,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
         "law": tally.law.to_dict(),
         "public": _public_to_dict(tally),
         "scatter": scatter_to_dict(tally.scatter),
+        "limit": limit_to_dict(tally.limit),
         "rows_skipped": tally.rows_skipped,
         "ledger_entry": tally.ledger_entry,
         "made_with": f"quietrank {__version__}",
@@ -110,24 +118,49 @@ def _grouped(values: Mapping[str, Any]) -> GroupedTally:
     groups = tuple(values["groups"])
     check_names(groups, "group")
     _require(bool(groups) and isinstance(values["by"], str), "it has no groups")
-    tallies = tuple((group, _tally(one, groups)) for group, one in values["groups"].items())
+    group_of = GroupOf(values.get("group_of", GroupOf.PERSON))  # earlier versions knew no other
+    tallies = tuple((group, _tally(one, groups, group_of)) for group, one in values["groups"].items())
     _require(len({(one.items, one.ledger_entry) for _, one in tallies}) == 1, "the groups were not made together")
-    return GroupedTally(values["by"], tallies)
+    votes, privacy = values.get("public", {}).get("votes"), tallies[0][1].privacy
+    _require(votes is None or privacy.votes_are_public, "the number of votes is not public under its promise")
+    known = None if votes is None else int(_integers([votes], 1)[0])
+    group_of = GroupOf.VOTE if privacy.unit is Unit.COMPARISON else group_of
+    return GroupedTally(values["by"], tallies, group_of, known)
 
 
-def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None) -> NoisyTally:
-    privacy = privacy_from_dict(values["privacy"])
-    scatter, kept = scatter_from_dict(values.get("scatter")), Promise(privacy, _items(values["items"]), groups)
+def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: GroupOf = GroupOf.PERSON) -> NoisyTally:
+    privacy, items = privacy_from_dict(values["privacy"]), _items(values["items"])
+    scatter, limit = scatter_from_dict(values.get("scatter")), limit_from_dict(values.get("limit"))
+    left = privacy.epsilon
+    if limit is not None and limit.epsilon > 0:
+        left = _left(left, limit.epsilon)
+    whole = Promise(privacy, items, groups, group_of)
+    kept = whole.changed(epsilon=left)
     if scatter is not None:
-        _require(scatter.epsilon < privacy.epsilon, NOT_ITS_NOISE)
-        kept = kept.changed(epsilon=rest_of(privacy.epsilon, scatter.epsilon))
+        kept = kept.changed(epsilon=_left(left, scatter.epsilon))
     noise = _noise(values, kept)
-    _require(scatter is None or _is_bought(scatter, noise, privacy.epsilon), "its scatter is not what was paid for")
+    _require(scatter is None or _is_bought(scatter, noise, left), "its scatter is not what was paid for")
+    _require(limit is None or _is_chosen(limit, whole), "its limit is not what was paid for")
     skipped = values["rows_skipped"]
     _require(isinstance(skipped, bool), "wrong types")
     alternatives = NoiseRecord.from_dict(values["mechanism"]).alternatives
     noised = replace(_noised(values, noise), scatter=scatter)
-    return NoisyTally.of(noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, alternatives=alternatives)
+    return NoisyTally.of(
+        noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, alternatives=alternatives, limit=limit
+    )
+
+
+def _left(epsilon: float, part: float) -> float:
+    _require(part < epsilon, NOT_ITS_NOISE)
+    return rest_of(epsilon, part)
+
+
+def _is_chosen(limit: ChosenLimit, promise: Promise) -> bool:
+    """Whether its noise is the one that this part of ε buys, and the limit the one that is kept."""
+    histogram = limit_noise(promise)
+    known = (0.0, 0.0) if histogram is None else (histogram.noise.scale, histogram.epsilon)
+    kept = promise.privacy.max_per_person == limit.limit and len(limit.counts) == BINS
+    return kept and (limit.scale, limit.epsilon) == known
 
 
 def _is_bought(scatter: Scatter, noise: Calibrated, epsilon: float) -> bool:

@@ -36,15 +36,20 @@ def headline(release: Release) -> str:
 
 
 def headline_grouped(grouped: GroupedRelease) -> str:
-    """One sentence about all groups: who is first in which."""
+    """One sentence about all groups: who is first in which; before it, one about all of them together, if there is."""
+    overall = "" if grouped.overall is None else f"Overall: {headline(grouped.overall)} "
+    return overall + _of_groups(grouped)
+
+
+def _of_groups(grouped: GroupedRelease) -> str:
     releases = [release for _, release in grouped.releases]
     level = releases[0].certainty
     if level is None or not all(map(_known, releases)):
         leaders = _by_leader([(group, release.ranking[0].item) for group, release in grouped.releases])
-        return f"{_firsts(leaders, len(grouped))} by these figures; how sure that is cannot be said."
+        return f"{_firsts(leaders, len(releases))} by these figures; how sure that is cannot be said."
     clear = [(group, release.ranking[0].item) for group, release in grouped.releases if _clear_first(release)]
     still_open = [group for group, release in grouped.releases if not _clear_first(release)]
-    parts = [_firsts(_by_leader(clear), len(grouped))] if clear else []
+    parts = [_firsts(_by_leader(clear), len(releases))] if clear else []
     if still_open and clear:
         parts.append(f"who is first cannot be said in {_counted(still_open)}")
     elif still_open:

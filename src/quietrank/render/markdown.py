@@ -14,7 +14,7 @@ from quietrank.publish.grouped import GroupedRelease
 from quietrank.render.cells import columns
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.html import cells, plain
-from quietrank.render.meaning import in_one_line
+from quietrank.render.meaning import in_one_line, notes_of
 from quietrank.render.screen import visible
 
 if TYPE_CHECKING:
@@ -33,21 +33,22 @@ def as_markdown(result: Release | GroupedRelease) -> str:
 def _single(release: Release) -> Iterator[str]:
     yield f"**{escaped(headline(release))}**"
     yield _ranking(release)
-    yield from _small_print(release.statement, release)
+    yield from _small_print(release.statement, release, release.assumptions)
 
 
 def _grouped(grouped: GroupedRelease) -> Iterator[str]:
     yield f"**{escaped(headline_grouped(grouped))}**"
-    for group, release in grouped.releases:
-        yield f"{escaped(visible(grouped.by))} **{escaped(visible(group))}**: {escaped(headline(release))}"
+    for group, release in grouped:
+        by = "" if release is grouped.overall else f"{escaped(visible(grouped.by))} "
+        yield f"{by}**{escaped(visible(group))}**: {escaped(headline(release))}"
         yield _ranking(release)
-    yield from _small_print(grouped.statement, grouped.releases[0][1])
+    yield from _small_print(grouped.statement, grouped.releases[0][1], notes_of(grouped))
 
 
-def _small_print(statement: str, release: Release) -> Iterator[str]:
+def _small_print(statement: str, release: Release, notes: Sequence[str]) -> Iterator[str]:
     yield f"> {escaped(visible(statement))}"
-    if release.assumptions:
-        yield "\n".join(f"- {escaped(visible(note))}" for note in release.assumptions)
+    if notes:
+        yield "\n".join(f"- {escaped(visible(note))}" for note in notes)
     yield escaped(visible(in_one_line(release)))
 
 

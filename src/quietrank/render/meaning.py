@@ -10,6 +10,7 @@ from quietrank.render.headline import percent
 
 if TYPE_CHECKING:
     from quietrank.mechanisms.mechanism import Figure
+    from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.release import Certainty, Release
 
 Facts = list[tuple[str, str]]
@@ -34,6 +35,7 @@ FIGURES = {
     "epsilon_main": "ε of the noise inside",
     "epsilon_seal": "ε of the noise on the result",
     "seal_scale": "Scale of the noise on the result",
+    "groups": "Groups whose counts, and noise, were added up",
 }
 """what the figures of a mechanism are called; a name that is not here is shown as it is"""
 
@@ -116,7 +118,7 @@ def symbols(release: Release) -> Facts:
         *_bounds(privacy),
         ("Mechanism", release.mechanism.name),
         *((FIGURES.get(name, name), _figure(value)) for name, value in release.mechanism.figures),
-        *_scatter(release),
+        *_parts(release),
     ]
 
 
@@ -137,11 +139,14 @@ def _figure(value: Figure) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
 
 
-def _scatter(release: Release) -> Facts:
-    if release.scatter is None:
-        return []
-    share = plain_number(float(f"{release.scatter.epsilon:.4g}"))
-    return [("Of ε, spent on the width of the intervals", share)]
+def _parts(release: Release) -> Facts:
+    """What ε was spent on besides the counts."""
+    bought = {"the width of the intervals": release.scatter, "choosing the limit": release.limit}
+    return [
+        (f"Of ε, spent on {what}", plain_number(float(f"{part.epsilon:.4g}")))
+        for what, part in bought.items()
+        if part is not None
+    ]
 
 
 def promise_notes(privacy: Privacy) -> list[str]:
@@ -154,6 +159,19 @@ def promise_notes(privacy: Privacy) -> list[str]:
         notes.append(
             "This protects each vote by itself. All c votes of one person together are protected with c times ε only."
         )
+    return notes
+
+
+def notes_of(grouped: GroupedRelease) -> list[str]:
+    """Whose groups these are, and what is assumed: in every group, and besides for the ranking over all of them."""
+    notes = [grouped.grouping, *grouped.releases[0][1].assumptions]
+    if grouped.overall is not None:
+        groups = len(grouped.releases)
+        notes.append(
+            f"The overall ranking adds up the noisy counts of all groups: its counts have √{groups} times the noise of "
+            "one group's. If it is all that is needed, rank without groups."
+        )
+        notes += [note for note in grouped.overall.assumptions if note not in notes]
     return notes
 
 

@@ -134,16 +134,17 @@ def _single(release: Release, exact: Exact) -> Picture:
 
 def _grouped(grouped: GroupedRelease, exact: Exact) -> Picture:
     """Small multiples: the same items in the same order in each, by their mean rank over the groups."""
-    shown = grouped.releases[:MOST_GROUPS]
-    first, items = shown[0][1], _by_mean_rank([release for _, release in shown])
+    groups = grouped.releases[:MOST_GROUPS]
+    shown = (*groups, *grouped.boards[len(grouped.releases) :])
+    first, items = shown[0][1], _by_mean_rank([release for _, release in groups])
     bands = -(-len(shown) // PANELS_PER_BAND)
     most = items[: max(MOST_ROWS // bands, 10)]
     left_out = [] if len(most) == len(items) else [f"The first {len(most)} of {len(items)} items are shown."]
     if len(shown) < len(grouped):
-        left_out.append(f"The first {len(shown)} of {len(grouped)} groups are shown.")
+        left_out.append(f"The first {len(groups)} of {len(grouped.releases)} groups are shown.")
     order = "Items are in the order of their mean rank over these groups, which is the same in every panel."
     return Picture(
-        title=f"{len(grouped)} groups by {label(grouped.by)}, {len(items)} items by {_method(first)}, "
+        title=f"{len(grouped.releases)} groups by {label(grouped.by)}, {len(items)} items by {_method(first)}, "
         f"{_strength(first)} for all together{_with_level(first)}",
         labels=tuple(("", label(item)) for item in most),
         panels=tuple(_panel(label(group), release, most, exact.get(group, {})) for group, release in shown),

@@ -22,7 +22,7 @@ from quietrank.promise.privacy import plain_number
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.render.cells import Column, columns
 from quietrank.render.headline import headline, headline_grouped
-from quietrank.render.meaning import meaning, promise_notes, proof, symbols, unprotected
+from quietrank.render.meaning import meaning, notes_of, promise_notes, proof, symbols, unprotected
 from quietrank.render.page_figure import Axis, caption, description, forest
 from quietrank.render.screen import visible
 from quietrank.render.table import noise_notes as noise_sentences
@@ -44,6 +44,7 @@ def report(result: Release | GroupedRelease, *, figure: str | Path | None = None
     """The whole page; `figure` takes the place of its own pictures, `remaining` is what is left of the budget."""
     grouped = isinstance(result, GroupedRelease)
     release = result.releases[0][1] if isinstance(result, GroupedRelease) else result
+    notes = notes_of(result) if isinstance(result, GroupedRelease) else release.assumptions
     style, script = _file("report.css"), _file("report.js")
     return Template(_file("report.html")).substitute(
         policy=_policy(style, script), style=style, script=script,
@@ -57,7 +58,7 @@ def report(result: Release | GroupedRelease, *, figure: str | Path | None = None
         symbol_notes=_paragraphs(promise_notes(release.privacy)),
         symbols=_definitions(symbols(release)),
         unprotected=_list(unprotected(release.privacy, grouped=grouped)),
-        assumed=_list(release.assumptions) if release.assumptions else "<p>Nothing beyond what is said above.</p>",
+        assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
         spent=_paragraphs(_spent(result, remaining)),
         made_with=_text(release.made_with),
         checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
@@ -96,7 +97,8 @@ def _kicker(result: Release | GroupedRelease) -> str:
     """What this is, in a line."""
     if isinstance(result, GroupedRelease):
         release = result.releases[0][1]
-        what = f"Private rankings of {len(release)} items in {len(result)} groups by {result.by}"
+        total = "" if result.overall is None else ", and overall"
+        what = f"Private rankings of {len(release)} items in {len(result.releases)} groups by {result.by}{total}"
     else:
         release, what = result, f"Private ranking of {len(result)} items"
     epsilon = plain_number(release.privacy.epsilon)
@@ -111,7 +113,7 @@ def _results(result: Release | GroupedRelease, picture: str | Path | None) -> st
     if not isinstance(result, GroupedRelease):
         own = _own_picture(picture, result) if picture is not None else _picture(result, Axis.of([result]))
         return f"<section>\n<h2>The ranking</h2>\n{own}\n{_table(result)}\n</section>"
-    releases = [release for _, release in result.releases]
+    releases = [release for _, release in result]
     axis = None if picture is not None else Axis.of(releases)
     sections = [_group(result, k, axis) for k in range(len(result))]
     if picture is not None:
@@ -120,8 +122,8 @@ def _results(result: Release | GroupedRelease, picture: str | Path | None) -> st
 
 
 def _group(grouped: GroupedRelease, place: int, axis: Axis | None) -> str:
-    group, release = grouped.releases[place]
-    name = f"{grouped.by}: {group}"
+    group, release = grouped.boards[place]
+    name = "Overall: all groups together" if release is grouped.overall else f"{grouped.by}: {group}"
     picture = "" if axis is None else _picture(release, axis, str(place))
     return (
         f"<section>\n<h2>{_text(name)}</h2>\n<p>{_text(headline(release))}</p>\n{_warning(release)}\n{picture}\n"

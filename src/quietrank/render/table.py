@@ -18,6 +18,7 @@ from rich.text import Text
 from quietrank.promise.privacy import Unit, plain_number
 from quietrank.render.cells import columns, score_of
 from quietrank.render.headline import headline, headline_grouped
+from quietrank.render.meaning import notes_of
 from quietrank.render.screen import visible
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def render(release: Release) -> Group:
     title = f"{len(release.ranking)} items by {release.method}, {_strength(release.privacy)}"
     return Group(
         Text(headline(release), style="bold"), Text(title, style="dim"), *_ranking(release),
-        Text(release.privacy.statement), *noise_notes(release), *_notes(release),
+        Text(release.privacy.statement), *noise_notes(release), *_notes(release.assumptions),
     )  # fmt: skip
 
 
@@ -60,14 +61,14 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     """The rankings of all groups in one table, with the promise that they keep together under it."""
     releases = [release for _, release in grouped.releases]
     title = f"{len(releases)} groups by {visible(grouped.by)}, {len(releases[0].ranking)} items by {releases[0].method}"
-    drowned = [group for group, release in grouped.releases if _drowned(release)]
+    drowned = [group for group, release in grouped if _drowned(release)]
     where = visible(", ".join(drowned))
     warning = f"Noise alone could make the differences between items in {where}: there the order may mean little."
     warnings = [Text(warning, style="bold")] if drowned else []
     return Group(
         Text(headline_grouped(grouped), style="bold"),
         Text(f"{title}, {_strength(grouped.privacy)} for all together", style="dim"), *_rankings(grouped),
-        Text(grouped.statement), *noise_notes(releases[0])[:1], *warnings, *_notes(releases[0]),
+        Text(grouped.statement), *noise_notes(releases[0])[:1], *warnings, *_notes(notes_of(grouped)),
     )  # fmt: skip
 
 
@@ -88,14 +89,14 @@ def _ranking(release: Release) -> list[Table | Text]:
 def _rankings(grouped: GroupedRelease) -> list[Table | Text]:
     """The items of all groups, with a rule between groups."""
     shown = columns(grouped.releases[0][1])
-    lines = [(group, row, row is release.ranking[-1]) for group, release in grouped.releases for row in release.ranking]
+    lines = [(group, row, row is release.ranking[-1]) for group, release in grouped for row in release.ranking]
     cells = [[visible(group), *(column.text(row) for column in shown)] for group, row, _ in lines[:MOST_ROWS]]
     headings = ["group", *(column.heading for column in shown)]
     return [_filled(headings, cells, [end for *_, end in lines]), *_left_out(len(lines))]
 
 
-def _notes(release: Release) -> list[Text]:
-    return [Text(f"Note: {assumption}", style="dim") for assumption in release.assumptions]
+def _notes(notes: Sequence[str]) -> list[Text]:
+    return [Text(f"Note: {visible(note)}", style="dim") for note in notes]
 
 
 def noise_notes(release: Release) -> list[Text]:

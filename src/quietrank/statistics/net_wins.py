@@ -59,9 +59,11 @@ class NetWinsAndTotal(NetWins):
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         """‖x‖₁ + αw ≤ m + αL. Replaced, min(w, m) + min(w', m) + α|w − w'| is largest at w = L and w' = m; for
-        m = L and α = 1 it is 2L."""
+        m = L and α = 1 it is 2L. Over several tallies, two units may have their weight in different totals."""
         L, m = limits.weight, limits.net_wins
-        return m + share * L if change is Neighbours.ADD_REMOVE else 2 * m + share * (L - m)
+        if change is Neighbours.ADD_REMOVE:
+            return m + share * L
+        return 2 * m + share * (L - m) if limits.spread == 1 else 2 * (m + share * L)
 
     # The body K is Z(G) × [−2W, 2W], W the most weight of a person, who adds a vector of ½Z(G) × [0, W]: half of K.
 

@@ -9,6 +9,9 @@ votes alone. Four ways:
 - clipped: all votes of a person weigh W, the largest whole number of units at which the Euclidean norm of what
   they add to the statistic is at most C; checked in integers;
 - capped, where the unit is one vote but no person may have more than L: L of their votes weigh 1, the rest 0.
+
+Where each vote has its own group, a person is bounded over all groups together: L is the total weight in all of them,
+an answer is one per group and pair, and the norm that is clipped is that of the vector over all groups and items.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
-from quietrank.promise.privacy import Unit
+from quietrank.promise.privacy import GroupOf, Unit
 from quietrank.promise.promise import PERSON_GRID, Bounded, Clip
 from quietrank.votes.engines import EXACT_DECIMALS
 
@@ -39,14 +42,34 @@ def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
     if not bounded.counts_people:
         return rows.mutate(weight=ibis.literal(1, type="int64"))
     if bounded.clip is not None:
-        return _clipped(rows, bounded.clip, bounded.one_per_pair)
+        return _clipped(rows, bounded.clip, bounded)
     if bounded.max_per_person is None:
         raise AssertionError("people are bounded by a limit or a clip")
     if bounded.unit is Unit.COMPARISON:
         return _first_few(rows, bounded.max_per_person)
     if bounded.one_per_pair:
-        return _averaged(rows, PERSON_GRID, bounded.max_per_person)
+        return _averaged(rows, PERSON_GRID, bounded.max_per_person, _apart(bounded))
     return _scaled_down(rows, bounded.max_per_person)
+
+
+def people_by_votes(rows: ir.Table, bins: int, *, one_per_pair: bool) -> ir.Table:
+    """`bin` and `people`: each person is in the one bin k with 2^k to 2^(k+1) − 1 votes, or answers; the last bin is
+    open. A person without votes is in none."""
+    import ibis
+
+    if one_per_pair:
+        paired = _paired(rows)
+        groups = ["group"] if "group" in rows.columns else []
+        rows = paired.select("person", *groups, "low", "high").distinct()
+    people = rows.group_by("person").agg(votes=rows.count())
+    steps = [ibis.ifelse(people.votes >= 2**k, 1, 0) for k in range(1, bins)]
+    binned = people.mutate(bin=sum(steps[1:], steps[0]).cast("int64"))
+    return binned.group_by("bin").agg(people=binned.count())
+
+
+def _apart(bounded: Bounded) -> tuple[str, ...]:
+    """What tells answers and entries of one person apart, besides the pair or the item."""
+    return ("group",) if bounded.group_of is GroupOf.VOTE else ()
 
 
 def _first_few(rows: ir.Table, most: int) -> ir.Table:
@@ -81,24 +104,26 @@ def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
     return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
 
-def _averaged(rows: ir.Table, grid: int, limit: int | None) -> ir.Table:
-    """The votes of a person on one pair share the weight of one answer, in units of 1/grid."""
+def _averaged(rows: ir.Table, grid: int, limit: int | None, apart: tuple[str, ...]) -> ir.Table:
+    """The votes of a person on one pair (and, where they lie apart, in one group) share the weight of one answer, in
+    units of 1/grid."""
     import ibis
 
     paired = _paired(rows)
-    pairs = paired.group_by("person", "low", "high").agg(votes=paired.count())
+    pairs = paired.group_by("person", "low", "high", *apart).agg(votes=paired.count())
     answer: ir.Value = ibis.literal(grid, type="int64")
     if limit is not None:
         people = pairs.group_by("person").agg(pairs=pairs.count())
         weights = people.select(who=people.person, answer=_share(limit, people.pairs))
-        pairs = pairs.left_join(weights, [("person", "who")]).select("person", "low", "high", "votes", "answer")
+        pairs = pairs.left_join(weights, [("person", "who")]).select(*pairs.columns, "answer")
         answer = pairs.answer
-    shares = pairs.select(who=pairs.person, first=pairs.low, second=pairs.high, weight=_quotient(answer, pairs.votes))
-    keys = [("person", "who"), ("low", "first"), ("high", "second")]
+    names = {"person": "who", "low": "first", "high": "second", **{name: f"of_{name}" for name in apart}}
+    shares = pairs.select(**{new: pairs[old] for old, new in names.items()}, weight=_quotient(answer, pairs.votes))
+    keys = list(names.items())
     return paired.left_join(shares, keys).select(*rows.columns, "weight")
 
 
-def _clipped(rows: ir.Table, clip: Clip, one_per_pair: bool) -> ir.Table:
+def _clipped(rows: ir.Table, clip: Clip, bounded: Bounded) -> ir.Table:
     """Every vote of a person weighs W, times its share of an answer where answers are averaged."""
     import ibis
 
@@ -108,23 +133,23 @@ def _clipped(rows: ir.Table, clip: Clip, one_per_pair: bool) -> ir.Table:
             f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
             f"a file or a data frame, or use {option('mechanism', 'laplace')}"
         )
-    grid = ANSWER_GRID if one_per_pair else 1
-    if one_per_pair:
-        parts = _averaged(rows, grid, None).mutate(part=ibis._.weight).drop("weight")
+    grid = ANSWER_GRID if bounded.one_per_pair else 1
+    if bounded.one_per_pair:
+        parts = _averaged(rows, grid, None, _apart(bounded)).mutate(part=ibis._.weight).drop("weight")
     else:
         parts = rows.mutate(part=ibis.literal(1, type="int64"))
-    factors = _clipping_factors(parts, clip, PERSON_GRID // grid)
+    factors = _clipping_factors(parts, clip, PERSON_GRID // grid, _apart(bounded))
     joined = parts.left_join(factors, [("person", "who")])
     return joined.select(*rows.columns, weight=joined.part * joined.factor)
 
 
-def _clipping_factors(rows: ir.Table, clip: Clip, most: int) -> ir.Table:
+def _clipping_factors(rows: ir.Table, clip: Clip, most: int, apart: tuple[str, ...]) -> ir.Table:
     """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
     import ibis
 
     terms, finer = _whole_squares(clip)
     bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
-    people = _squared_norms(rows, terms)
+    people = _squared_norms(rows, terms, apart)
     root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
     near = people.mutate(guess=ibis.least(root, ibis.literal(float(most))).floor().cast("int64"))
 
@@ -157,13 +182,16 @@ def _whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
         finer *= 2
 
 
-def _squared_norms(rows: ir.Table, terms: dict[str, int]) -> ir.Table:
-    """Per person the square of the norm of twice the contribution, in answer parts; exact decimals throughout."""
+def _squared_norms(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
+    """Per person the square of the norm of twice the contribution, in answer parts; exact decimals throughout.
+
+    Entries of several groups are squared apart: wins in one and losses in another must not cancel.
+    """
     y = rows.y if "y" in rows.columns else 2
-    a = rows.select("person", item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
-    b = rows.select("person", item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
+    a = rows.select("person", *apart, item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
+    b = rows.select("person", *apart, item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
     sides = a.union(b)
-    sums = sides.group_by("person", "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
+    sums = sides.group_by("person", *apart, "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
     # In half votes: won − lost and won + lost are even.
     columns = {
         "wins": sums.won.cast("decimal(38, 0)"),

@@ -2,8 +2,9 @@
 
 A row is invalid when an item is missing or not declared, when an item meets itself, when the outcome cannot be
 read, or, where people are protected, when nobody is named; where votes are split by group, also when its group is
-missing or not declared, or when its person is in several groups. `skip_invalid` drops such rows one by one, each on
-its own merits, and people in several groups with all their rows, so that one unit's rows never decide about another's.
+missing or not declared; and where each person belongs to one group, when its person is in several. `skip_invalid`
+drops such rows one by one, each on its own merits, and people in several groups with all their rows, so that one unit's
+rows never decide about another's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from quietrank.errors import QuietrankError, VotesError, option
 from quietrank.promise.arguments import parse
-from quietrank.promise.privacy import Unit, UnitWord
+from quietrank.promise.privacy import GroupOf, Unit, UnitWord
 from quietrank.promise.promise import Bounded
 from quietrank.render.screen import visible
 from quietrank.votes import files
@@ -103,7 +104,7 @@ def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, in
     Where only answers differ between neighbours the design is public, and a row that vanished with its answer would
     change it: there an answer that cannot be read counts as a tie.
     """
-    grouped = votes.groups is not None and bounded.unit is Unit.PERSON
+    grouped = votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
     counts = _counts(votes, rows)
     if votes.skip_invalid:
         return _skipped(rows, bounded, grouped), sum(counts.values())
@@ -135,7 +136,8 @@ def report(votes: Votes, *, people: bool) -> Report:
         counts = _counts(votes, rows)
         if not counts and not people:
             raise no_votes(votes.source)
-        flaws = _flaws(votes, rows, counts, grouped=people and votes.groups is not None)
+        grouped = people and votes.groups is not None and votes.group_of is GroupOf.PERSON
+        flaws = _flaws(votes, rows, counts, grouped=grouped)
         sound = rows.filter(rows.flaw == NO_FLAW)
         tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
         first = collect(votes.source, sound.group_by("a").agg(ties=tied))
@@ -214,7 +216,8 @@ def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
     elif "undeclared group" in flaws:
         remedy = f"declare every group with {option('groups')}, fix the rows, or drop them with {drop}"
     elif "person in several groups" in flaws:
-        remedy = f"give every person one group in all their rows, or drop such people entirely with {drop}"
+        several = f"leave {option('by_person')} out if votes, not people, have groups"
+        remedy = f"give every person one group in all their rows; {several}; or drop such people entirely with {drop}"
     raise VotesError(f"{votes.source.name}: {counts}{f' (such as {examples})' if examples else ''}; {remedy}")
 
 

@@ -1,4 +1,4 @@
-"""Votes and their fit in; each person's gradient of the log-likelihood out, for errors that are clustered by person.
+"""Counted votes and their fit in; each person's gradient of the log-likelihood out, for errors clustered by person.
 
 Confidential; used by `fit` alone, which is not private. The engine adds up per person and item; rows stay there.
 """
@@ -13,27 +13,26 @@ from scipy.sparse import csr_array
 from quietrank.errors import option
 from quietrank.maths.clustered import ClusterError, require_clusters
 from quietrank.maths.fit import Fit
-from quietrank.votes.read import Votes, collect
-from quietrank.votes.snapshot import NO_FLAW, snapshot
+from quietrank.votes.read import collect
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
 
+    from quietrank.votes.tally import Counting
+
 MOST_SUMS = 20_000_000
 """of different people and items: they take a gigabyte"""
 
 
-def gradients_by_person(votes: Votes, fit: Fit) -> csr_array:
+def gradients_by_person(counted: Counting, fit: Fit) -> csr_array:
     """A row per person: g_p = Σ over p's votes of (yψ(x) − (1 − y)ψ(−x))(e_a − e_b), x = θ_a − θ_b, ψ = (log F)'.
 
     With the logistic link that is (y − F(x))(e_a − e_b). Raises ClusterError with the reason where there are none.
     """
-    if votes.columns.person is None:
+    if counted.weighed is None or "person" not in counted.weighed.columns:
         raise ClusterError(f"no column names the person; say which does with {option('person')}")
-    with snapshot(votes, named=False) as table:
-        rows = table.filter(table.flaw == NO_FLAW)
-        sums = collect(votes.source, _sums(rows, _slopes(fit)).limit(MOST_SUMS + 1))
+    sums = collect(counted.source, _sums(counted.weighed, _slopes(fit)).limit(MOST_SUMS + 1))
     if sums.num_rows > MOST_SUMS:
         raise ClusterError(f"there are more than {MOST_SUMS} combinations of a person and an item")
     if sums["person"].null_count:

@@ -16,6 +16,7 @@ from quietrank.errors import VotesError, either, option
 from quietrank.promise.arguments import flag
 from quietrank.promise.declare import declare, declare_groups, with_pairs
 from quietrank.promise.items import Items
+from quietrank.promise.privacy import GroupOf
 from quietrank.votes import engines, files
 from quietrank.votes.joins import by_either_side
 
@@ -80,6 +81,8 @@ class Votes:
     """the declared groups, for one ranking per group"""
     all_columns: tuple[str, ...] = ()
     """also those that are not read"""
+    group_of: GroupOf = GroupOf.VOTE
+    """whose group the column of groups names"""
 
     def __repr__(self) -> str:
         return f"Votes({self.source.name}, {len(self.items)} items, confidential)"
@@ -187,6 +190,7 @@ def read_votes(
     pairs: Iterable[tuple[object, object]] | None = None,
     by: str | None = None,
     groups: Iterable[object] | None = None,
+    by_person: bool = False,
     skip_invalid: bool = False,
 ) -> Votes:
     """Votes from a file, a pandas, polars or pyarrow table, or any Ibis table.
@@ -201,6 +205,9 @@ def read_votes(
     delimiter         what separates the cells of a CSV file; None: detected
     pairs             the public list of pairs that people may be asked about; None: all
     by, groups        the column of a vote's group, and the public list of all groups, for `rank_by_group`
+    by_person         False: each vote has its own group. True: every person belongs to one group, and a person with
+                      votes in several is an error (with skip_invalid, dropped with all their votes); for
+                      one_per_pair that takes less noise. For unit="comparison" both are the same.
     skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
 
     Columns with common names, such as winner and loser or model_a, model_b and winner, need not be named.
@@ -217,6 +224,7 @@ def read_votes(
         raise VotesError(
             f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
         )
+    group_of = _group_of(by, flag("by_person", by_person))
     if by is not None:
         _require_column(opened.columns, "by", by)
         columns = replace(columns, group=by)
@@ -228,7 +236,13 @@ def read_votes(
     if pairs is not None:
         declared = with_pairs(declared, pairs)
     group_names = None if groups is None else declare_groups(groups)
-    return Votes(read, columns, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns)
+    return Votes(read, columns, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of)
+
+
+def _group_of(by: str | None, by_person: bool) -> GroupOf:
+    if by is None and by_person:
+        raise VotesError(f"{option('by_person', True)} is about groups; add {option('by')}, or leave it out")
+    return GroupOf.PERSON if by_person else GroupOf.VOTE
 
 
 _BOTH_ITEMS = "items are declared, or taken from the votes; give one of the two"

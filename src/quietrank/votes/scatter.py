@@ -1,8 +1,9 @@
 """Weighed rows in, their scatter out: how far each person's net wins are from what is expected, squared and summed.
 
 Each person counts with a whole number from 0 to STEPS, computed from that person's votes alone, and people are added up
-as whole numbers: so one person moves the sum by at most STEPS, on every engine and in every order of rows. Within a
-person, too, only whole numbers are added up; the few products of doubles are rounded alike everywhere (IEEE 754).
+as whole numbers: so one person moves the sum by at most STEPS, on every engine and in every order of rows. A person
+with votes in several groups counts with at most STEPS in all of them together. Within a person, too, only whole numbers
+are added up; the few products of doubles are rounded alike everywhere (IEEE 754).
 """
 
 from __future__ import annotations
@@ -44,7 +45,25 @@ def scatter_sums(rows: ir.Table, expected: Sequence[Expected], most: float, *, g
     if around is Around.VOTES:
         people = _off_the_line(people, expected, scale)
     capped = people.mutate(steps=ibis.greatest(ibis.least(people.steps, STEPS), 0))
+    if grouped:
+        capped = _scaled_together(capped)
     return capped.group_by("group").agg(steps=capped.steps.sum().cast("int64"))
+
+
+def _scaled_together(people: ir.Table) -> ir.Table:
+    """The steps of each person and group, scaled down where those of one person add up to more than STEPS.
+
+    ⌊steps·STEPS/sum⌋ add up to STEPS at most. A product of two numbers up to 2^22 is exact in a double, and so is the
+    floor of its quotient.
+    """
+    import ibis
+
+    totals = people.group_by("person").agg(total=people.steps.sum().cast("int64"))
+    known = people.left_join(totals.rename(who="person"), [("person", "who")])
+    total = ibis.greatest(known.total, 1).cast("float64")
+    shared = (known.steps.cast("float64") * float(STEPS) / total).floor().cast("int64")
+    steps = ibis.ifelse(known.total > STEPS, shared, known.steps)
+    return known.select("person", "group", steps=steps).view()
 
 
 def _around_items(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:

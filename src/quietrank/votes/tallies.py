@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
@@ -89,6 +89,14 @@ class PairTally(Confidential):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class PeopleByVotes(Confidential):
+    """Exact numbers of people by how many votes (or answers) they gave, in bins that double."""
+
+    items: Items
+    counts: Integers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Tallies(Confidential):
     """One tally for each group, in the order in which the groups were declared; a single one where there are none.
 
@@ -99,10 +107,18 @@ class Tallies(Confidential):
     """the name of the group is empty where votes are not split"""
     people: int | None = None
     """how many people there were in all, before any row was dropped; None: not counted"""
+    read: int | None = None
+    """how many rows there were in all, before any was dropped; None: as many as in the tallies"""
 
     @classmethod
-    def of(cls, *tallies: Tally | PairTally, groups: tuple[str, ...] = ("",), people: int | None = None) -> Tallies:
-        return cls(tuple(zip(groups, tallies, strict=True)), people)
+    def of(
+        cls,
+        *tallies: Tally | PairTally,
+        groups: tuple[str, ...] = ("",),
+        people: int | None = None,
+        read: int | None = None,
+    ) -> Tallies:
+        return cls(tuple(zip(groups, tallies, strict=True)), people, read)
 
     @property
     def items(self) -> Items:  # type: ignore[override]
@@ -117,10 +133,33 @@ class Tallies(Confidential):
     @property
     def rows(self) -> int:
         """How many rows there were in all, before any was dropped."""
-        return sum(tally.rows for _, tally in self.by_group)
+        return sum(tally.rows for _, tally in self.by_group) if self.read is None else self.read
+
+    @property
+    def added_up(self) -> Tally | PairTally:
+        """One tally of the votes of all groups."""
+        tallies = [tally for _, tally in self.by_group]
+        pairs = [tally for tally in tallies if isinstance(tally, PairTally)]
+        return _all_pairs(pairs) if pairs else _all_items([tally.by_item for tally in tallies])
 
     def __iter__(self) -> Iterator[Tally | PairTally]:
         return (tally for _, tally in self.by_group)
 
     def __len__(self) -> int:
         return len(self.by_group)
+
+
+def _all_items(tallies: Sequence[Tally]) -> Tally:
+    wins, losses = (sum(getattr(tally, name) for tally in tallies) for name in ("wins", "losses"))
+    return replace(tallies[0], wins=wins, losses=losses, rows=sum(tally.rows for tally in tallies), bounded=None)
+
+
+def _all_pairs(tallies: Sequence[PairTally]) -> PairTally:
+    items = len(tallies[0].items)
+    keys, place = np.unique(np.concatenate([tally.i * items + tally.j for tally in tallies]), return_inverse=True)
+    wins_i, wins_j = np.zeros((2, len(keys)), dtype=np.int64)
+    np.add.at(wins_i, place, np.concatenate([tally.wins_i for tally in tallies]))
+    np.add.at(wins_j, place, np.concatenate([tally.wins_j for tally in tallies]))
+    i, j = np.divmod(keys, items)
+    rows = sum(tally.rows for tally in tallies)
+    return replace(tallies[0], i=i, j=j, wins_i=wins_i, wins_j=wins_j, rows=rows, bounded=None)

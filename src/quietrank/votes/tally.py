@@ -21,13 +21,13 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
 from quietrank.votes import check
-from quietrank.votes.bound import weigh
+from quietrank.votes.bound import people_by_votes, weigh
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes, collect, no_votes
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.snapshot import snapshot
-from quietrank.votes.tallies import PairTally, Tallies, Tally
+from quietrank.votes.tallies import PairTally, PeopleByVotes, Tallies, Tally
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -70,22 +70,51 @@ def counting(
     votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False, again: bool = False
 ) -> Iterator[Counting]:
     """The same for whoever asks `again` about the votes that were counted: their snapshot goes only afterwards."""
-    if bounded.counts_people:
-        votes.require_person()
     alone = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, bounded) and not again else None
     if alone is not None:
         tallies = _tallies(votes, bounded, alone, by_pair=by_pair, may_be_empty=may_be_empty)
         yield Counting(tallies, votes.source, None)
         return
+    with taking(votes, bounded) as taken:
+        yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One reading of the votes: whatever is counted from it is counted from the same rows."""
+
+    votes: Votes
+    table: ir.Table
+    """a snapshot, with the flaws of its rows"""
+    usable: ir.Table
+    rows: int
+    """how many there were before any was dropped"""
+
+    def counted(self, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Counting:
+        """The tallies of these votes, bounded like this."""
+        votes, weighed = self.votes, weigh(self.usable, bounded)
+        sums = collect(votes.source, _pair_sums(weighed) if by_pair else _item_sums(weighed))
+        people = _people(votes, self.table) if bounded.unit is Unit.PERSON else None
+        counted = _Counted({name: _integers(sums[name]) for name in sums.column_names}, self.rows, people)
+        tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
+        return Counting(tallies, votes.source, weighed)
+
+    def people_by_votes(self, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
+        """How many people gave 1, 2 to 3, 4 to 7, … votes, or answers where those on one pair are averaged."""
+        sums = collect(self.votes.source, people_by_votes(self.usable, bins, one_per_pair=one_per_pair))
+        counts = np.zeros(bins, dtype=np.int64)
+        counts[_integers(sums["bin"])] = _integers(sums["people"])
+        return PeopleByVotes(self.votes.items, counts)
+
+
+@contextmanager
+def taking(votes: Votes, bounded: Bounded) -> Iterator[Taken]:
+    """A reading of the votes, checked; `bounded` says what makes a row usable, whatever its limit is."""
+    if bounded.counts_people:
+        votes.require_person()
     with snapshot(votes, named=bounded.counts_people) as table:
         usable, rows = check.usable(votes, bounded, table)
-        weighed = weigh(usable, bounded)
-        query = _pair_sums(weighed) if by_pair else _item_sums(weighed)
-        sums = collect(votes.source, query)
-        people = _people(votes, table) if bounded.unit is Unit.PERSON else None
-        counted = _Counted({name: _integers(sums[name]) for name in sums.column_names}, rows, people)
-        tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
-        yield Counting(tallies, votes.source, weighed)
+        yield Taken(votes, table, usable, rows)
 
 
 def _people(votes: Votes, table: ir.Table) -> int:
@@ -102,7 +131,7 @@ def _tallies(votes: Votes, bounded: Bounded, counted: _Counted, *, by_pair: bool
     rows_of_vote = 1 if by_pair else 2
     parts = [(part, int(part["rows"].sum()) // rows_of_vote) for part in _parts(votes.groups, counted)]
     tallies = (make(votes.items, bounded, *part) for part in parts)
-    return Tallies.of(*tallies, groups=votes.groups, people=counted.people)
+    return Tallies.of(*tallies, groups=votes.groups, people=counted.people, read=counted.rows)
 
 
 @dataclass(frozen=True, eq=False)

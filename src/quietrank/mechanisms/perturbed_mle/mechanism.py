@@ -107,7 +107,7 @@ class PerturbedMLE(Mechanism):
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         n, per_item = len(promise.items), None if votes is None else 2 * votes / len(promise.items)
         gamma = self._gamma(promise, per_item)
-        plan = make_plan(n, promise.privacy, gamma, self.calibration, self.link, _seals(promise))
+        plan = make_plan(n, promise.privacy, gamma, self.calibration, self.link, promise.tallies_changed)
         law = ScoresLaw(plan, n, per_item, self.comparisons_per_item)
         figures: dict[str, Figure] = {
             "calibration": plan.calibration.value,
@@ -133,7 +133,7 @@ class PerturbedMLE(Mechanism):
                 f"gamma can be computed from it; declare {option('gamma')}, or {option('comparisons_per_item')} as it "
                 "was expected before the votes came in (2 × votes / items)"
             )
-        epsilon, _ = split_budget(privacy.epsilon, _seals(promise))
+        epsilon, _ = split_budget(privacy.epsilon, promise.tallies_changed)
         return default_gamma(privacy, epsilon, self.calibration, self.link, len(promise.items), declared)
 
     def loss(self, calibrated: Calibrated) -> Cost:
@@ -145,15 +145,10 @@ class PerturbedMLE(Mechanism):
         main = privacy_loss(noise.scale * plan.grid, plan.gamma, calibrated.privacy, plan.link)
         reach = seal_sensitivity(n, distance_bound(n, plan.gamma, plan.tolerance, plan.grid), plan.step)
         seal = laplace_privacy_loss(noise.seal.scale, reach)
-        return Cost.pure(_rounded_up(Fraction(main) + _seals(calibrated.promise) * Fraction(seal)))
+        return Cost.pure(_rounded_up(Fraction(main) + calibrated.promise.tallies_changed * Fraction(seal)))
 
     def charged_as(self, statistic: Statistic) -> str:
         return self.name
-
-
-def _seals(promise: Promise) -> int:
-    """How many sealed releases one unit can move: it may leave one group and enter another."""
-    return 1 if promise.groups is None else 2
 
 
 def _rounded_up(value: Fraction) -> float:
@@ -278,11 +273,12 @@ def usable(link: str | Link) -> Link:
 def split_budget(epsilon: float, releases_per_unit: int) -> tuple[float, float]:
     """ε into the part for the perturbed MLE and the part for each sealing; rounded down, towards privacy.
 
-    A unit that can move two releases at once (it leaves one group and enters another) pays for the perturbed MLE
-    once, because removing and adding are what `replace` is calibrated for, but for the sealing noise twice.
+    A unit that can move several releases at once (it leaves one group and enters another, or its votes are spread over
+    many) pays for the perturbed MLE once, because its weight is bounded over all of them and removing and adding are
+    what `replace` is calibrated for, but for the sealing noise of each release.
     """
-    if releases_per_unit not in (1, 2):
-        raise PrivacyError(f"releases_per_unit must be 1, or 2 for votes split by group; got {releases_per_unit}")
+    if releases_per_unit < 1:
+        raise PrivacyError(f"releases_per_unit must be 1 or more; got {releases_per_unit}")
     seal = epsilon * float(SEAL_SHARE) / releases_per_unit
     main = epsilon - releases_per_unit * seal
     while Fraction(main) + releases_per_unit * Fraction(seal) > Fraction(as_written(epsilon)):
