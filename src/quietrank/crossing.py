@@ -189,7 +189,7 @@ def _public_total(sums: Tally, calibrated: Calibrated) -> float | None:
     """The number of votes, counted before any row is dropped, where it is the same for all neighbours."""
     if calibrated.privacy.design is Design.PUBLIC:
         return sums.total * float(sums.step)
-    return float(sums.rows) if calibrated.promise.votes_are_public else None
+    return float(sums.rows) if calibrated.promise.total_is_public else None
 
 
 def public_votes(tallies: Tallies, promise: Promise) -> int | None:

@@ -320,7 +320,7 @@ def fit(
     """
     if not isinstance(votes, Votes):
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
-    by_person = votes.columns.person is not None if cluster is None else flag("cluster", cluster)
+    by_person = votes.shape.person is not None if cluster is None else flag("cluster", cluster)
     view = View.of(level, False, Scale.LOG_ODDS, None)
     with counting(_ungrouped(votes), EVERY_VOTE, by_pair=True, again=by_person) as counted:
         (exact,) = counted.tallies
@@ -555,13 +555,14 @@ def _noisy(
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     request.require_groups(votes.groups)
-    promise, budget = Promise(privacy, votes.items, votes.groups, votes.group_of), _opened(ledger)
+    promise = Promise(privacy, votes.items, votes.groups, votes.group_of, votes.leaves_out)
+    budget = _opened(ledger)
     buy = _with_chosen_limit if privacy.chooses_limit else _with_given_limit
     tallies, in_all = buy(votes, promise, request, budget, save_pairs=save_pairs)
     if votes.groups is None:
         return tallies[0]
     by_group = tuple(zip(votes.groups, tallies, strict=True))
-    return GroupedTally(votes.columns.group or "", by_group, promise.group_of, in_all)
+    return GroupedTally(votes.shape.group or "", by_group, promise.group_of, in_all)
 
 
 def _with_given_limit(

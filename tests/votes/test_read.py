@@ -9,7 +9,8 @@ import pytest
 
 from quietrank.errors import VotesError
 from quietrank.promise.privacy import Privacy
-from quietrank.votes.read import Columns, read_votes, recognise
+from quietrank.votes.read import read_votes
+from quietrank.votes.shapes.long import Long, recognise
 from tests.helpers import write_csv
 from tests.steps import tally_votes
 
@@ -17,23 +18,23 @@ EACH_VOTE = Privacy(1, "comparison")
 NOTHING = dict.fromkeys(("winner", "loser", "tie", "a", "b", "outcome", "person"))
 
 
-def _recognise(*names: str, **given: str) -> Columns:
+def _recognise(*names: str, **given: str) -> Long:
     return recognise(names, **(NOTHING | given))
 
 
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (("winner", "loser"), Columns("winner", "loser")),
-        (("Winner", "LOSER", "tie", "User"), Columns("Winner", "LOSER", tie="tie", person="User")),
-        (("chosen", "rejected", "annotator_id"), Columns("chosen", "rejected", person="annotator_id")),
-        (("model_a", "model_b", "winner", "judge"), Columns("model_a", "model_b", outcome="winner", person="judge")),
-        (("left", "right", "winner"), Columns("left", "right", outcome="winner")),
-        (("item_a", "item_b", "outcome", "voter"), Columns("item_a", "item_b", outcome="outcome", person="voter")),
-        (("user", "judge", "winner", "loser"), Columns("winner", "loser")),
+        (("winner", "loser"), Long("winner", "loser")),
+        (("Winner", "LOSER", "tie", "User"), Long("Winner", "LOSER", tie="tie", person="User")),
+        (("chosen", "rejected", "annotator_id"), Long("chosen", "rejected", person="annotator_id")),
+        (("model_a", "model_b", "winner", "judge"), Long("model_a", "model_b", outcome="winner", person="judge")),
+        (("left", "right", "winner"), Long("left", "right", outcome="winner")),
+        (("item_a", "item_b", "outcome", "voter"), Long("item_a", "item_b", outcome="outcome", person="voter")),
+        (("user", "judge", "winner", "loser"), Long("winner", "loser")),
     ],
 )
-def test_common_names_are_recognised(names: tuple[str, ...], expected: Columns) -> None:
+def test_common_names_are_recognised(names: tuple[str, ...], expected: Long) -> None:
     """Two possible person columns leave the person open, to be asked for when it is needed."""
     assert _recognise(*names) == expected
 

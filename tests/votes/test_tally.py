@@ -59,7 +59,7 @@ def test_the_survey_gives_its_known_wins() -> None:
         "Stockholm": 485,
     }
     table = votes.source.table
-    strict = tally_votes(Votes(_only(table.filter(table.outcome != "tie")), votes.columns, votes.items), EACH_VOTE)
+    strict = tally_votes(Votes(_only(table.filter(table.outcome != "tie")), votes.shape, votes.items), EACH_VOTE)
     assert dict(zip(votes.items, strict.wins // 2, strict=True)) == {
         "London": 1082,
         "Paris": 737,

@@ -196,7 +196,7 @@ def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
     from quietrank.promise.privacy import Unit, plain_number
     from quietrank.votes.check import most_votes
 
-    if privacy.unit is not Unit.COMPARISON or votes.columns.person is None:
+    if privacy.unit is not Unit.COMPARISON or votes.shape.person is None:
         return None
     most = privacy.max_per_person or most_votes(votes)
     if most <= 1:

@@ -126,7 +126,7 @@ class Maker:
             figures=(),
             law=self.law,
             public_exposure=exposure if public else None,
-            public_total=float(total) if self.promise.votes_are_public else None,
+            public_total=float(total) if self.promise.total_is_public else None,
             public_pairs=pairs,
             rows_skipped=False,
         )

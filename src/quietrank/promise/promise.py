@@ -65,6 +65,8 @@ class Promise:
     """the public list of groups, if the votes are split by group"""
     group_of: GroupOf = GroupOf.VOTE
     """whose group it is; where single votes are protected, each has its own in any case"""
+    leaves_out: bool = False
+    """whether rows may be left out without being wrong, such as those without an answer; whether any were is secret"""
 
     def __post_init__(self) -> None:
         if self.privacy.unit is Unit.COMPARISON:
@@ -143,6 +145,15 @@ class Promise:
     def votes_are_public(self) -> bool:
         """Whether the number of votes in a tally is the same for all neighbours; for one group it seldom is."""
         return self.privacy.votes_are_public and (self.groups is None or self.privacy.design is Design.PUBLIC)
+
+    @property
+    def total_is_public(self) -> bool:
+        """Whether the number of votes that are counted is the same for all neighbours.
+
+        Where rows may be left out it is not: a vote may be replaced by one that is. Only a public design leaves out no
+        row for its answer.
+        """
+        return self.votes_are_public and (not self.leaves_out or self.privacy.design is Design.PUBLIC)
 
 
 @dataclass(frozen=True)

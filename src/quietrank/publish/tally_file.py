@@ -135,6 +135,8 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
     if limit is not None and limit.epsilon > 0:
         left = _left(left, limit.epsilon)
     whole = Promise(privacy, items, groups, group_of)
+    if whole.votes_are_public and values["public"]["total"] is None:
+        whole = replace(whole, leaves_out=True)
     kept = whole.changed(epsilon=left)
     if scatter is not None:
         kept = kept.changed(epsilon=_left(left, scatter.epsilon))
@@ -196,7 +198,7 @@ def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
     is_public = noise.privacy.design is Design.PUBLIC
     described = (public["exposure"] is not None, public["total"] is not None)
     _require(
-        described == (is_public, noise.promise.votes_are_public),
+        described == (is_public, noise.promise.total_is_public),
         "what it says is public is not what its promise leaves public",
     )
     _require(is_public or public["pairs"] is None, "who met whom is not public under its promise")

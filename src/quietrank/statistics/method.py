@@ -54,7 +54,7 @@ def statistic_for(method: Method, promise: Promise, offered: Sequence[Statistic]
     if privacy.design is Design.PRIVATE:
         # Exposures double the sensitivity: do not pay for them where the ranking does not use them.
         return NET_WINS if method is Method.NET_WINS else _first(offered, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
-    if promise.votes_are_public:
+    if promise.total_is_public:
         return NET_WINS
     # Clipped net wins say nothing about all people, win rates do (docs/uncertainty.md); the order needs neither.
     clipped = method is Method.AUTO and NET_WINS_AND_EXPOSURES in offered and privacy.unit is Unit.PERSON

@@ -20,8 +20,9 @@ from quietrank.promise.promise import Bounded
 from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
-from quietrank.votes.read import Votes, collect, no_votes
-from quietrank.votes.snapshot import FLAWS, NO_FLAW, NUMBER, judged, snapshot
+from quietrank.votes.read import Votes
+from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, snapshot
+from quietrank.votes.sources import collect, no_votes
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -106,20 +107,19 @@ def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, in
     """
     grouped = votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
     counts = _counts(votes, rows)
-    if votes.skip_invalid:
-        return _skipped(rows, bounded, grouped), sum(counts.values())
-    flaws = _flaws(votes, rows, counts, grouped=grouped)
-    if flaws:
+    if not votes.skip_invalid and (flaws := _flaws(votes, rows, counts, grouped=grouped)):
         _refuse(votes, flaws, named=bounded.counts_people)
-    return rows, sum(counts.values())
+    return _kept(votes, rows, bounded, grouped), sum(counts.values())
 
 
-def _skipped(rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.Table:
-    """The rows that are sound, each judged on its own, and people with several groups as a whole."""
+def _kept(votes: Votes, rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.Table:
+    """The rows that are sound and answered, each judged on its own, and people with several groups as a whole."""
     import ibis
 
+    if not (votes.skip_invalid or votes.leaves_out):
+        return rows
     if bounded.answers_only and "y" in rows.columns:
-        unread = rows.flaw == NUMBER["unknown outcome"]
+        unread = rows.flaw.isin([NUMBER["unknown outcome"], NOT_ANSWERED])
         rows = rows.mutate(
             y=ibis.ifelse(unread, ibis.literal(1, type="int16"), rows.y), flaw=ibis.ifelse(unread, NO_FLAW, rows.flaw)
         )
@@ -142,13 +142,13 @@ def report(votes: Votes, *, people: bool) -> Report:
         tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
         first = collect(votes.source, sound.group_by("a").agg(ties=tied))
         second = collect(votes.source, sound.select("b").distinct())
-        named = _people(votes, sound) if votes.columns.person is not None else {}
+        named = _people(votes, sound) if votes.shape.person is not None else {}
         examples = _examples(votes, flaws, named=people) if flaws else ()
     met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
     return Report(
         name=votes.source.name,
-        columns=votes.columns.meaning,
-        unread=tuple(name for name in votes.all_columns if name not in votes.columns.meaning.values()),
+        columns=votes.shape.meaning,
+        unread=tuple(name for name in votes.all_columns if name not in votes.shape.meaning.values()),
         rows=sum(counts.values()),
         votes=counts.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
         ties=sum(first["ties"].to_pylist()),

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from quietrank.errors import option
 from quietrank.maths.clustered import ClusterError, require_clusters
 from quietrank.maths.fit import Fit
-from quietrank.votes.read import collect
+from quietrank.votes.sources import collect
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

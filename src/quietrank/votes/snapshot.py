@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from quietrank.votes import engines
 from quietrank.votes.joins import names_table, with_askable, with_place
-from quietrank.votes.read import Votes, reading
+from quietrank.votes.read import Votes
+from quietrank.votes.sources import reading
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -36,13 +37,20 @@ FLAWS = {
 """What can be wrong with a row, in the order in which it is looked for; `flaw` is the place on this list, from 1."""
 
 NO_FLAW = 0
+NOT_ANSWERED, FILTERED = -1, -2
+"""instead of a flaw: the row is not wrong, but it is left out; under a public design one without an answer is a tie"""
+
+UNANSWERED = -1
+"""y of a row without an answer"""
+
 NUMBER = {flaw: number for number, flaw in enumerate(FLAWS, 1)}
 
 
 @contextmanager
 def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
     """One row per vote: a, b and group (places on their lists, NULL if not listed), y, person (NULL if not named) and
-    flaw (0 if there is none). Temporary and confidential; `named`: every vote must name its person."""
+    flaw (0 if there is none, below 0 if the row is left out). Temporary and confidential; `named`: every vote must name
+    its person."""
     rows = judged(votes, named=named)
     columns = [name for name in ("y", "person") if name in rows.columns]
     coded = {"a": rows.place_a, "b": rows.place_b}
@@ -54,7 +62,8 @@ def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
 
 
 def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
-    """The rows with place_a, place_b and place_group, and `flaw`: the first thing that is wrong with each, or 0.
+    """The rows with place_a, place_b and place_group, and `flaw`: the first thing that is wrong with each, or 0;
+    below 0 where nothing is wrong but the row is left out.
 
     The votes are mentioned once, and everything else is a public list: whatever the engine does, this is one reading.
     """
@@ -76,6 +85,8 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     if "y" in rows.columns:
         flaws.append(("unknown outcome", rows.y.isnull()))
     numbers = [(condition, NUMBER[flaw]) for flaw, condition in flaws]
+    if votes.leaves_out and "y" in rows.columns:
+        numbers.append((rows.y == UNANSWERED, NOT_ANSWERED))
     return rows.mutate(flaw=ibis.cases(*numbers, else_=NO_FLAW).cast("int16"))
 
 

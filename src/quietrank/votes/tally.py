@@ -24,9 +24,10 @@ from quietrank.votes import check
 from quietrank.votes.bound import people_by_votes, weigh
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
-from quietrank.votes.read import Votes, collect, no_votes
+from quietrank.votes.read import Votes
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.snapshot import snapshot
+from quietrank.votes.sources import collect, no_votes
 from quietrank.votes.tallies import PairTally, PeopleByVotes, Tallies, Tally
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _alone_by_pair(rows: ir.Table) -> ir.Table:
 
     won, lost, flawed = rows.count() * 2, rows.count() * 0, rows.a == rows.b
     if "y" in rows.columns:
-        won, lost, flawed = rows.y.sum(), (2 - rows.y).sum(), flawed | rows.y.isnull()
+        won, lost, flawed = rows.y.sum(), (2 - rows.y).sum(), flawed | rows.y.isnull() | (rows.y < 0)
     grouped = rows.group_by(*_group(rows), "a", "b")
     return grouped.agg(wins=won, losses=lost, rows=rows.count(), flawed=ibis.ifelse(flawed, 1, 0).sum()).view()
 
@@ -247,7 +248,7 @@ def _alone_by_item(rows: ir.Table) -> ir.Table:
         wins=f"CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END",
         losses=f"CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END",
         rows="COUNT(*)",
-        flawed=f"COUNT(CASE WHEN a = b OR {y} IS NULL THEN 1 END)",
+        flawed=f"COUNT(CASE WHEN a = b OR {y} IS NULL OR {y} < 0 THEN 1 END)",
     )
 
 

@@ -1,0 +1,1 @@
+"""Tables as people have them in, one row per vote out: one file per shape."""
