@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ def test_the_readme_shows_the_release_in_the_docs() -> None:
     table = _blocks("text")[1]
     assert str(release).startswith(table)
     assert str(release)[len(table) :].lstrip().startswith(release.statement.split()[0])
-    assert release.privacy == replace(demo_privacy(1.0), max_per_person=release.privacy.max_per_person)
+    assert release.privacy == demo_privacy(1.0).changed(max_per_person=release.privacy.max_per_person)
     assert "(docs/demo.png)" in README
     assert PICTURE.is_ours(ROOT / "docs" / "demo.png")
 

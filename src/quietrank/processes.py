@@ -25,9 +25,10 @@ def results(
         except BaseException:
             for worker in _workers(pool):
                 worker.terminate()
+            # Waits for the pool's own thread, which ends with its workers: at exit Python would wake it up through a
+            # pipe that it may just be closing.
+            pool.shutdown(cancel_futures=True)
             raise
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _workers(pool: ProcessPoolExecutor) -> list[Any]:

@@ -626,7 +626,7 @@ LISTS += [
 ]
 LISTS += [
     (
-        "rank moving.csv --items x,y --unit person --epsilon 1 --max-per-person 2 --by land --groups n,s",
+        "rank moving.csv --items x,y --unit person --epsilon 1 --max-per-person 2 --by land --groups n,s --by-person",
         REFUSED,
         "one group",
     ),

@@ -790,7 +790,7 @@ def test_groups_pay_the_sealing_noise_twice() -> None:
     assert two.epsilon_seal == pytest.approx(one.epsilon_seal / 2)
     assert two.epsilon_main == pytest.approx(one.epsilon_main)
     with pytest.raises(PrivacyError, match="releases_per_unit"):
-        make_plan(4, Privacy(1.0, "comparison"), 10.0, releases_per_unit=3)
+        make_plan(4, Privacy(1.0, "comparison"), 10.0, releases_per_unit=0)
 
 
 def test_links_are_checked_before_the_budget_is_spent() -> None:
