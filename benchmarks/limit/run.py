@@ -1,6 +1,6 @@
 """People with heavy tails of votes in; the error at the limit that `auto` chooses over that of the best limit out.
 
-    PYTHONPATH=. python benchmarks/limit/run.py [--samples 20]
+    PYTHONPATH=. python benchmarks/limit/run.py [--samples 10]
 
 For every limit the error of win rates is measured on releases (the library's own bounding, noise of the public law).
 The best limit in hindsight is the one with the least error at the whole ε; `auto` has what the histogram leaves.
@@ -107,7 +107,7 @@ def measure(tail: str, people: int, epsilon: float, delta: float, samples: int) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--samples", type=int, default=10)
     options = parser.parse_args()
     rows = []
     for people in PEOPLE:
