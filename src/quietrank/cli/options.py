@@ -56,7 +56,8 @@ SHAPES = ("long", "arena")
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""
 
-PANELS = ("What is protected", "What was asked", "Columns", "Result", "Budget")
+ANSWERS = "Answers; what is left out is asked"
+PANELS = ("What is protected", "What was asked", "Columns", "Result", "Budget", ANSWERS)
 
 
 def in_panel(panel: str) -> Callable[..., Any]:
@@ -68,7 +69,7 @@ def in_panel(panel: str) -> Callable[..., Any]:
     return option
 
 
-promise, ranking, column, result, budget = map(in_panel, PANELS)
+promise, ranking, column, result, budget, answer = map(in_panel, PANELS)
 
 
 def _without_bool(params: list[Any]) -> list[Any]:
