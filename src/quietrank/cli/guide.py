@@ -16,7 +16,7 @@ PAIRS, UNKNOWN = "pairs", "unknown"
 PUBLIC, RANDOM, SECRET = "public", "random", "secret"
 BUDGET = "budget.db"
 
-DESIGNS = {
+DESIGNS: dict[str, dict[str, str]] = {
     PUBLIC: {"neighbours": Neighbours.OUTCOME, "design": Design.PUBLIC},
     RANDOM: {"design": Design.UNIFORM},
     SECRET: {},
