@@ -25,6 +25,7 @@ from quietrank.cli.plan import plan
 from quietrank.cli.rank import rank
 from quietrank.cli.rerank import rerank
 from quietrank.cli.simulate import simulate
+from quietrank.cli.start import start
 from quietrank.cli.synthetic import synthetic
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.render.screen import never_fail_on_a_character, silence_stdout
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, rank, rerank, check, fit, plan, simulate, synthetic, audit):
+for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit):
     app.command(cls=Command)(command)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")

@@ -69,6 +69,7 @@ def in_panel(panel: str) -> Callable[..., Any]:
 
 
 promise, ranking, column, result, budget = map(in_panel, PANELS)
+answer = in_panel("Answers; what is left out is asked")
 
 
 def _without_bool(params: list[Any]) -> list[Any]:
@@ -209,6 +210,8 @@ def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _panel(parameter: inspect.Parameter) -> int:
-    """The position of a parameter's panel; arguments, which have none, come first."""
+    """The position of a parameter's panel; arguments, which have none, come first, and panels of one command last."""
     (words,) = parameter.annotation.__metadata__
-    return PANELS.index(words.rich_help_panel) if words.rich_help_panel else -1
+    if not words.rich_help_panel:
+        return -1
+    return PANELS.index(words.rich_help_panel) if words.rich_help_panel in PANELS else len(PANELS)

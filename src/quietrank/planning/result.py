@@ -136,8 +136,8 @@ def _better_wins(spread: float) -> float:
 # ---- for the terminal ------------------------------------------------------------------------------------------------
 
 
-def render(plan: Plan) -> Group:
-    """The table with the answer and the assumptions under it."""
+def render(plan: Plan, *, then: bool = True) -> Group:
+    """The table with the answer and the assumptions under it, and what to run `then`."""
     from rich.console import Group
     from rich.text import Text
 
@@ -145,7 +145,8 @@ def render(plan: Plan) -> Group:
     if plan.target is not None:
         parts.append(Text(_answer(plan), style="bold"))
     parts += [Text(f"{name}: misses the target.") for name in plan.unmet]
-    parts.append(Text(f"Then: quietrank rank VOTES --items ITEMS {rank_options(plan)}"))
+    if then:
+        parts.append(Text(f"Then: quietrank rank VOTES --items ITEMS {rank_options(plan)}"))
     parts += [Text(f"Note: {note}", style="dim") for note in (_precision(plan), *assumptions(plan.question))]
     return Group(*parts)
 

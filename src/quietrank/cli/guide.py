@@ -1,0 +1,158 @@
+"""Answers in plain words in; the promise they make, the command and the Python lines that keep it out."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from quietrank.cli.options import VotesOptions
+from quietrank.errors import UsageError
+from quietrank.promise.arguments import whole_number
+from quietrank.promise.privacy import AUTO, MAX_PER_PERSON, Design, Neighbours, Privacy, Unit, plain_number
+
+PAIRS, UNKNOWN = "pairs", "unknown"
+PUBLIC, RANDOM, SECRET = "public", "random", "secret"
+BUDGET = "budget.db"
+
+DESIGNS: dict[str, dict[str, str]] = {
+    PUBLIC: {"neighbours": Neighbours.OUTCOME, "design": Design.PUBLIC},
+    RANDOM: {"design": Design.UNIFORM},
+    SECRET: {},
+}
+"""who was asked what, as an answer, and as a promise"""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the data holder said; the file decides nothing."""
+
+    unit: str
+    questions: str | None
+    """for people: the most that one of them could answer, `pairs` (each pair once) or `unknown`"""
+    asked: str
+    """who was asked what: public, random or secret"""
+    epsilon: float
+    again: bool
+    """whether there will be more than one release"""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """How a person is bounded, as arguments of `Privacy`."""
+        if self.unit != Unit.PERSON:
+            return {}
+        if self.questions == PAIRS:
+            return {"one_per_pair": True}
+        return {"max_per_person": AUTO if self.questions == UNKNOWN else number_of_questions(self.questions or "")}
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """The arguments of `Privacy`, in the order in which they are read."""
+        return {"unit": self.unit, "epsilon": self.epsilon, **self.limits, **DESIGNS[self.asked]}
+
+    @property
+    def privacy(self) -> Privacy:
+        return Privacy(**self.promise)
+
+
+def number_of_questions(answer: str) -> int:
+    """A whole number of questions."""
+    try:
+        number = whole_number(float(answer))
+    except (ValueError, OverflowError):
+        number = None
+    if number is None or not 1 <= number <= MAX_PER_PERSON:
+        raise UsageError(f"--questions must be a whole number, {PAIRS} or {UNKNOWN}; got {answer!r}")
+    return number
+
+
+def commands(source: VotesOptions, answers: Answers, *, items_from_votes: bool) -> list[str]:
+    """What to run, a command each."""
+    votes = [*_words(source.votes), *_source_words(source)]
+    if items_from_votes and not source.items_from_votes:
+        votes.append("--items-from-votes")
+    words = [
+        "quietrank",
+        "rank",
+        *votes,
+        *(word for name, value in answers.promise.items() for word in _word(name, value)),
+    ]
+    results = ["--out", "release.json", "--report", "ranking.html"]
+    if not answers.again:
+        return [_written([*words, *results])]
+    budget = ["quietrank", "ledger", "new", BUDGET, "--epsilon", plain_number(answers.epsilon)]
+    of = ["--unit", answers.unit, "--data", Path(str(_first(source.votes))).stem]
+    if answers.asked == PUBLIC:
+        of += ["--neighbours", str(Neighbours.OUTCOME)]
+    return [_written([*budget, *of]), _written([*words, "--ledger", BUDGET, *results])]
+
+
+def python(source: VotesOptions, answers: Answers, *, items_from_votes: bool) -> list[str]:
+    """The same from Python, a line each."""
+    read = {name: value for name, value in _given(source).items() if name not in ("items", "items_from_votes", "pairs")}
+    items = "items_from_votes=True" if items_from_votes else f"items={_items_in_python(source.items or '')}"
+    more = "".join(f", {name}={_literal(value)}" for name, value in read.items())
+    promise = ", ".join(f"{name}={_literal(value)}" for name, value in answers.promise.items())
+    ledger = f', ledger="{BUDGET}"' if answers.again else ""
+    lines = ["import quietrank as qr", ""]
+    if source.pairs is not None:
+        lines = ["import csv", "", *lines]
+        more += f", pairs=csv.reader(open({str(source.pairs)!r}))"
+    return [
+        *lines,
+        f"votes = qr.read_votes({_literal(source.votes)}, {items}{more})",
+        f"release = qr.rank(votes, qr.Privacy({promise}){ledger})",
+        'release.to_json("release.json")',
+        'release.report("ranking.html")',
+    ]
+
+
+def _given(source: VotesOptions) -> dict[str, Any]:
+    """The options about the votes that were given."""
+    named = [field for field in fields(source) if field.name != "votes"]
+    return {field.name: value for field in named if (value := getattr(source, field.name)) != field.default}
+
+
+def _source_words(source: VotesOptions) -> list[str]:
+    return [word for name, value in _given(source).items() for word in _word(name, value)]
+
+
+def _word(name: str, value: Any) -> list[str]:
+    """An option as words: a switch alone, others with what they are given."""
+    option = f"--{name.replace('_', '-')}"
+    if value is True:
+        return [option]
+    if isinstance(value, list | tuple):
+        return [word for one in value for word in (option, str(one))]
+    return [option, plain_number(value) if isinstance(value, float) else str(value)]
+
+
+def _words(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) else value
+
+
+def _written(words: list[str]) -> str:
+    """A line for a shell."""
+    return shlex.join(words)
+
+
+def _literal(value: Any) -> str:
+    """A value as Python writes it, in plain types."""
+    if isinstance(value, list | tuple):
+        return _literal(value[0]) if len(value) == 1 else f"[{', '.join(map(_literal, value))}]"
+    plain = str(value) if isinstance(value, str | Path) else value
+    return plain_number(plain) if isinstance(plain, float) else repr(plain)
+
+
+def _items_in_python(items: str) -> str:
+    """A list of names, or the lines of a file."""
+    from quietrank.promise.declare import is_file
+
+    if "," in items and not is_file(Path(items)):
+        return repr([name.strip() for name in items.split(",")])
+    return f"open({items!r}).read().splitlines()"
