@@ -75,7 +75,8 @@ def test_no_public_parameter_is_a_bare_word() -> None:
         for parameter, hint in hints(function).items()
         if str in (hint, *typing.get_args(hint))
     }
-    columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by"}
+    columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by", "count", "wins_a", "wins_b"}
+    columns |= {"outcomes", "missing"}  # a coding by its name, or words
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
         ("synthetic", "group"),

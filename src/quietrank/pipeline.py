@@ -555,6 +555,7 @@ def _noisy(
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     request.require_groups(votes.groups)
+    votes.require_fits(privacy)
     promise = Promise(privacy, votes.items, votes.groups, votes.group_of, votes.leaves_out)
     budget = _opened(ledger)
     buy = _with_chosen_limit if privacy.chooses_limit else _with_given_limit

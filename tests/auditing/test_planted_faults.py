@@ -70,6 +70,7 @@ CAPPED = make_case(LAPLACE, "comparison", "add-remove", method=Method.WINS, item
 CAPPED_MLE = make_case(PERTURBED, "comparison", "add-remove", max_per_person=3)
 SECANT = make_case(PERTURBED, "comparison", link="hyperbolic-secant")
 PUBLISHED = make_case(PERTURBED, "comparison", calibration="published")
+UNANSWERED = make_case(LAPLACE, "comparison", design="uniform", leaves_out=True)
 GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True)
 
 
@@ -326,6 +327,23 @@ def bad_rows_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(check, "usable", dropping)
 
 
+def a_public_count_after_missing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of votes, taken after those without an answer were left out."""
+    keep = check.usable
+
+    def counting_what_is_kept(read: votes.Votes, bounded: Bounded, rows: Any) -> Any:
+        kept, _ = keep(read, bounded, rows)
+        return kept, kept.count().to_pyarrow().as_py()
+
+    monkeypatch.setattr(check, "usable", counting_what_is_kept)
+
+
+def the_total_as_if_nothing_were_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Net wins alone, and the votes that count as their public total."""
+    monkeypatch.setattr(Promise, "total_is_public", property(lambda self: self.votes_are_public))
+    monkeypatch.setattr(crossing, "_public_total", lambda sums, calibrated: sums.total * float(sums.step))
+
+
 def groups_as_if_nobody_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for one group alone: half of what a move needs, where what a person adds is as large as a replacement."""
     monkeypatch.setattr(Promise, "moves", property(lambda self: (Move(self.privacy.counted_as),)))
@@ -448,6 +466,8 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (clip_from_an_unpaid_count, bounds, CLIPPED, "release: "),
     (lattice_from_an_unpaid_count, bounds, PEOPLE, "step differs"),
     (bad_rows_dropped_under_a_public_design, bounds, PUBLIC, "exposure differs"),
+    (a_public_count_after_missing_answers, bounds, VOTES, "public_total differs"),
+    (the_total_as_if_nothing_were_left_out, bounds, UNANSWERED, "public_total differs"),
     (groups_as_if_nobody_moved, bounds, SPLIT_COVER, "moves 2 times as far"),
     (groups_as_if_nobody_moved, loss, SPLIT_COVER, ""),
     (groups_as_if_nobody_moved, black_box, SPLIT_COVER_OF_TWO, ""),

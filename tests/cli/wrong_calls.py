@@ -65,7 +65,7 @@ TEXTS: dict[str, str | bytes] = {
     "nobody.csv": "person,winner,loser\n,x,y\n",
     "always.csv": "winner,loser\nx,y\nx,z\ny,z\nz,y\n",
     "columns.csv": "good,bad\nx,y\n",
-    "ambiguous.csv": "winner,loser,chosen,rejected\nx,y,x,y\n",
+    "ambiguous.csv": "winner,loser,chosen_model,rejected_model\nx,y,x,y\n",
     "two-ties.csv": "winner,loser,tie,draw\nx,y,0,0\n",
     "moving.csv": "person,winner,loser,land\na,x,y,n\na,x,y,s\n",
     "picture.csv": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(40),

@@ -27,7 +27,10 @@ def _recognise(*names: str, **given: str) -> Long:
     [
         (("winner", "loser"), Long("winner", "loser")),
         (("Winner", "LOSER", "tie", "User"), Long("Winner", "LOSER", tie="tie", person="User")),
-        (("chosen", "rejected", "annotator_id"), Long("chosen", "rejected", person="annotator_id")),
+        (
+            ("chosen_model", "rejected_model", "annotator_id"),
+            Long("chosen_model", "rejected_model", person="annotator_id"),
+        ),
         (("model_a", "model_b", "winner", "judge"), Long("model_a", "model_b", outcome="winner", person="judge")),
         (("left", "right", "winner"), Long("left", "right", outcome="winner")),
         (("item_a", "item_b", "outcome", "voter"), Long("item_a", "item_b", outcome="outcome", person="voter")),

@@ -1,7 +1,7 @@
 """ε in, the `Case`s that each check attacks out.
 
 First every mechanism × unit × bound × neighbours × statistic; then everything that changes what one unit can move:
-votes split by group, declared pairs, capped votes, and the other forms of the perturbed MLE.
+votes split by group, declared pairs, capped votes, rows without an answer, and the other forms of the perturbed MLE.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
 
 
 def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
-    for first, rest in (_grouped(), _spread(), _askable(), _capped(), _other_perturbed()):
+    for first, rest in (_grouped(), _spread(), _askable(), _capped(), _unanswered(), _other_perturbed()):
         yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
     for mechanism in _others():
         for words in (VOTES | SPLIT, ANSWERS | SPLIT, ANSWERS | {"pairs": CHORD}, CAPPED):
@@ -225,6 +225,18 @@ def _capped() -> tuple[list[Words], list[Words]]:
         CAPPED | {"mechanism": LAPLACE, "design": "uniform"},
         CAPPED | {"mechanism": GAUSSIAN, "delta": DELTA},
         CAPPED | {"mechanism": GAUSSIAN, "delta": DELTA, "method": Method.WINS},
+    ]
+    return first, rest
+
+
+def _unanswered() -> tuple[list[Words], list[Words]]:
+    """Votes of which some have no answer, in the quick form and beyond: how many count is not public."""
+    unanswered = VOTES | {"leaves_out": True}
+    first = [unanswered | {"mechanism": LAPLACE, "design": "uniform"}]
+    rest = [
+        unanswered | {"mechanism": LAPLACE, "design": "uniform", "groups": GROUPS},
+        unanswered | {"mechanism": GAUSSIAN, "design": "uniform", "delta": DELTA},
+        unanswered | {"mechanism": PERTURBED},
     ]
     return first, rest
 

@@ -110,6 +110,7 @@ class Case:
             f"{self.items.askable} of {n * (n - 1) // 2} pairs": self.items.pairs is not None,
             f"at most {self.privacy.max_per_person} of each person": self.capped,
             f"{len(self.groups or ())} groups{' of votes' if self.spread else ''}": self.groups is not None,
+            "rows without an answer": self.promise.leaves_out,
             inside.link.name: inside.link is not LOGISTIC,
             f"{inside.calibration} calibration": inside.calibration is not Calibration.TIGHT,
         }
@@ -140,6 +141,7 @@ def make_case(
     pairs: tuple[tuple[int, int], ...] | None = None,
     groups: tuple[str, ...] | None = None,
     group_of: GroupOf = GroupOf.PERSON,
+    leaves_out: bool = False,
     calibration: str = "tight",
     link: str = "logistic",
     **bounds: Any,
@@ -150,7 +152,7 @@ def make_case(
     if pairs is not None:
         listed = with_pairs(listed, [(listed.names[i], listed.names[j]) for i, j in pairs])
     privacy = Privacy(epsilon, unit, neighbours=neighbours, design=design, **bounds)
-    promise = Promise(privacy, listed, groups, group_of)
+    promise = Promise(privacy, listed, groups, group_of, leaves_out)
     if isinstance(mechanism, PerturbedMLE):
         ridge = _ridge(promise, calibration, link)
         return Case(mechanism.with_options(ridge, None, calibration, link), promise, Method.BRADLEY_TERRY)

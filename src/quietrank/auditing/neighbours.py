@@ -18,7 +18,7 @@ from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.privacy import Neighbours, Unit
 
 Answer = tuple[int, int, str]
-"""two items and `a`, `b`, `tie`, or `?` for an outcome that cannot be read"""
+"""two items and `a`, `b`, `tie`, `?` for an outcome that cannot be read, or empty text for none"""
 Saying = tuple[Answer, ...]
 """all answers of one unit"""
 Row = tuple[str, int, int, str, str]
@@ -26,7 +26,7 @@ Row = tuple[str, int, int, str, str]
 Rows = tuple[Row, ...]
 
 SEED = 6
-TURNED = {"a": "b", "b": "a", "tie": "tie", "?": "?"}
+TURNED = {"a": "b", "b": "a", "tie": "tie", "?": "?", "": ""}
 NOWHERE = ("",)
 """the groups of votes that are not split"""
 
@@ -65,7 +65,9 @@ def neighbouring(case: Case, number: int, seed: int = SEED) -> Iterator[Neighbou
         # The replaced unit is elsewhere in the file and, where it is another person, has another name.
         if case.privacy.neighbours is Neighbours.REPLACE and index % 2 == 1:
             other = (*(("v 2", *row[1:]) for row in change.other), *around)
-        yield Neighbouring(one, other, change.skip, by_winner=index % 3 == 2)
+        # A tie flag that is empty says nothing; an outcome that is empty says that there was no answer.
+        answered = all(answer for _, _, _, answer, _ in (*one, *other))
+        yield Neighbouring(one, other, change.skip, by_winner=index % 3 == 2 and answered)
 
 
 def worst(case: Case) -> Neighbouring:
@@ -108,7 +110,16 @@ def _extremes(case: Case) -> Iterator[Change]:
         return
     constructed = _constructed(case)
     plain = [change for answers, instead in constructed for change in _placed(case, *_related(case, answers, instead))]
-    yield from (*plain[:2], *_skipped(case, constructed[0][0]), *plain[2:])
+    unanswered = _unanswered(case, constructed[0][0])
+    yield from (*plain[:2], *_skipped(case, constructed[0][0]), unanswered, *plain[2:])
+
+
+def _unanswered(case: Case, answers: Saying) -> Change:
+    """Rows without an answer: they count for nothing, or as ties where the design is public."""
+    homes, none = (case.groups or NOWHERE)[:1], tuple((i, j, "") for i, j, _ in answers)
+    if case.privacy.neighbours is Neighbours.ADD_REMOVE:
+        return Change(_rows("u", (*answers, *none), homes), ())
+    return Change(_rows("u", answers, homes), _rows("u", none, homes))
 
 
 def _related(case: Case, answers: Saying, instead: Saying) -> tuple[Saying, Saying]:

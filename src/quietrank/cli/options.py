@@ -52,6 +52,7 @@ SOLUTIONS = ("epsilon", "people")
 THEMES = ("light", "dark")
 SPREADS = ("close", "typical", "clear", "paper")
 SHAPES = ("long", "arena")
+BOTH_BAD = ("tie", "drop")
 
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""
@@ -162,6 +163,23 @@ class VotesOptions:
     a: Annotated[str | None, column("Column of the first item.", "COLUMN", "--a")] = None
     b: Annotated[str | None, column("Column of the second item.", "COLUMN", "--b")] = None
     outcome: Annotated[str | None, column("Column that says a, b or tie.", "COLUMN")] = None
+    outcomes: Annotated[
+        str | None,
+        column("What its values mean (a, b, tie, missing), or 1/-1/0, 1/0.5/0, 1/2/0, 1/0.", "1=a,2=b,0=tie"),
+    ] = None
+    missing: Annotated[
+        str | None, column("Answers that mean: not answered. Empty ones need not be given.", "WORD,WORD")
+    ] = None
+    bothbad: Annotated[
+        str, column("Whether an answer that both are bad is a tie, or left out.", choice(BOTH_BAD), "--bothbad")
+    ] = "tie"
+    count: Annotated[
+        str | None, column("Column of how many votes a row stands for (unit comparison).", "COLUMN", "--count")
+    ] = None
+    wins_a: Annotated[
+        str | None, column("Column of how often a won; --tie then counts ties (unit comparison).", "COLUMN")
+    ] = None
+    wins_b: Annotated[str | None, column("Column of how often b won.", "COLUMN")] = None
     person: Annotated[str | None, column("Column that names the person.", "COLUMN")] = None
     delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
 
@@ -191,7 +209,10 @@ class VotesOptions:
         )
 
 
-COLUMNS = ("winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter")
+COLUMNS = (
+    "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
+    "person", "delimiter",
+)  # fmt: skip
 
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:

@@ -126,7 +126,8 @@ def rank(
     budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
     with busy("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups, by_person=by_person)
-        warning = _who_is_protected(votes, privacy)  # looked up before anything is paid for, shown afterwards
+        # Looked up before anything is paid for, shown afterwards.
+        warnings = [_who_is_protected(votes, privacy), _what_is_skipped(votes, privacy)]
         tally = pipeline.make_tally(votes, privacy, request, budget, to_save=save_tally is not None)
         if save_tally is not None:
             files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
@@ -137,7 +138,7 @@ def rank(
         remaining = _remaining(budget) if budget is not None and show_budget else None
         deliver(release, format, out, files, pictures=pictures, report=report, remaining=remaining, paid=True)
     finally:
-        if warning is not None:
+        for warning in filter(None, warnings):
             tell(warning)
         if budget is not None:
             _tell_payment(budget, release)
@@ -206,6 +207,21 @@ def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
         f"c votes is protected with cε, here up to {plain_number(most * privacy.epsilon)}; to protect people, use "
         "--unit person --max-per-person L."
     )
+
+
+def _what_is_skipped(votes: Votes, privacy: Privacy) -> str | None:
+    """How many rows --skip-invalid drops, which the release does not say, for the data holder to know."""
+    from quietrank.promise.privacy import Neighbours, Unit
+    from quietrank.votes.check import skipped
+
+    if not votes.skip_invalid:
+        return None
+    flaws = skipped(votes, people=privacy.unit is Unit.PERSON or privacy.max_per_person is not None)
+    tied = flaws.pop("unknown outcome", 0) if privacy.neighbours is Neighbours.OUTCOME else 0
+    number = sum(flaws.values())
+    reasons = "; ".join(f"{flaw}: {count}" for flaw, count in flaws.items())
+    said = f"For you only: {number or 'no'} row{'s' * (number != 1)} skipped{f' ({reasons})' * bool(reasons)}"
+    return said + (f"; {tied} with an outcome that cannot be read counted as ties" * bool(tied)) + "."
 
 
 def _remaining(budget: BudgetLedger) -> str | None:

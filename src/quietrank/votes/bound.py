@@ -36,11 +36,17 @@ SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 
 
 def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
-    """The valid rows of a snapshot with `weight`: 1 where each vote counts by itself, bounded for people."""
+    """The valid rows of a snapshot with `weight`: 1 where each vote counts by itself, bounded for people.
+
+    A row that stands for several votes weighs as many; no person can be bounded then.
+    """
     import ibis
 
     if not bounded.counts_people:
-        return rows.mutate(weight=ibis.literal(1, type="int64"))
+        counted = "count" in rows.columns
+        return rows.mutate(weight=rows["count"].cast("int64") if counted else ibis.literal(1, type="int64"))
+    if "count" in rows.columns:
+        raise AssertionError("people cannot be bounded where rows stand for several votes")
     if bounded.clip is not None:
         return _clipped(rows, bounded.clip, bounded)
     if bounded.max_per_person is None:

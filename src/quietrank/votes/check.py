@@ -21,7 +21,10 @@ from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
-from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, snapshot
+from quietrank.votes.shapes.counts import LARGEST_TOTAL
+from quietrank.votes.shapes.long import Long
+from quietrank.votes.shapes.outcomes import NAME_THE_CODING, fitting
+from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, number_of_votes, snapshot
 from quietrank.votes.sources import collect, no_votes
 
 if TYPE_CHECKING:
@@ -51,6 +54,9 @@ class Report:
     examples: tuple[str, ...] = ()
     unmentioned: tuple[str, ...] = ()
     """declared items without votes"""
+    unanswered: int = 0
+    """rows that are not wrong, but have no answer that counts"""
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "\n".join([CONFIDENTIAL, *self.lines()])
@@ -64,12 +70,14 @@ class Report:
         if self.unmentioned:
             some = visible(", ".join(self.unmentioned[:5])) + (", …" if len(self.unmentioned) > 5 else "")
             lines.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
-        return [*lines, *(f"  {visible(example)}" for example in self.examples)]
+        return [*lines, *(f"  {visible(line)}" for line in (*self.examples, *self.notes))]
 
     def _counts(self) -> dict[str, float]:
         counts: dict[str, float] = {
             "rows": self.rows, "usable votes": self.votes, "of them ties": self.ties, "items": self.items
         }  # fmt: skip
+        if self.unanswered:
+            counts["not answered"] = self.unanswered
         if self.people is not None:
             counts["people"] = self.people
             counts |= {f"votes per person, {name}": value for name, value in self.votes_per_person.items()}
@@ -107,9 +115,31 @@ def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, in
     """
     grouped = votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
     counts = _counts(votes, rows)
-    if not votes.skip_invalid and (flaws := _flaws(votes, rows, counts, grouped=grouped)):
+    never_skipped = NUMBER["unreadable count"] in counts  # the number of votes may be public
+    if (never_skipped or not votes.skip_invalid) and (flaws := _flaws(votes, rows, counts, grouped=grouped)):
         _refuse(votes, flaws, named=bounded.counts_people)
-    return _kept(votes, rows, bounded, grouped), sum(counts.values())
+    if bounded.answers_only and not votes.shape.knows_pairs:
+        raise AssertionError("rows without an answer do not say which pair they would be ties of")
+    number = _added_up(votes, rows) if votes.shape.counts else sum(counts.values())
+    return _kept(votes, rows, bounded, grouped), number
+
+
+def skipped(votes: Votes, *, people: bool) -> dict[str, int]:
+    """How many rows `skip_invalid` drops, by what is wrong with them; with `people`, every vote must name its person.
+
+    Confidential, for the data holder only.
+    """
+    with snapshot(votes, named=people) as rows:
+        grouped = people and votes.groups is not None and votes.group_of is GroupOf.PERSON
+        return _flaws(votes, rows, _counts(votes, rows), grouped=grouped)
+
+
+def _added_up(votes: Votes, rows: ir.Table) -> int:
+    """The sum of all counts; in floating point first, which cannot overflow."""
+    about = float(_row(votes, rows.agg(votes=rows["count"].cast("float64").sum()))["votes"] or 0)
+    if about > LARGEST_TOTAL:
+        raise VotesError(f"{votes.source.name} counts more than 2^53 votes in all; correct its counts")
+    return int(_row(votes, rows.agg(votes=number_of_votes(rows).cast("int64")))["votes"] or 0)
 
 
 def _kept(votes: Votes, rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.Table:
@@ -139,39 +169,67 @@ def report(votes: Votes, *, people: bool) -> Report:
         grouped = people and votes.groups is not None and votes.group_of is GroupOf.PERSON
         flaws = _flaws(votes, rows, counts, grouped=grouped)
         sound = rows.filter(rows.flaw == NO_FLAW)
-        tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
-        first = collect(votes.source, sound.group_by("a").agg(ties=tied))
+        first = collect(votes.source, sound.group_by("a").agg(votes=number_of_votes(sound), ties=_ties(sound)))
         second = collect(votes.source, sound.select("b").distinct())
         named = _people(votes, sound) if votes.shape.person is not None else {}
         examples = _examples(votes, flaws, named=people) if flaws else ()
+        notes = _codings(votes) if "unknown outcome" in flaws else ()
     met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
     return Report(
         name=votes.source.name,
         columns=votes.shape.meaning,
         unread=tuple(name for name in votes.all_columns if name not in votes.shape.meaning.values()),
         rows=sum(counts.values()),
-        votes=counts.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
-        ties=sum(first["ties"].to_pylist()),
+        votes=int(sum(first["votes"].to_pylist())) - flaws.get("person in several groups", 0),
+        ties=int(sum(first["ties"].to_pylist())),
         items=len(votes.items),
         people=named.pop("people", None),
         votes_per_person=named,
         flaws=flaws,
         examples=examples,
         unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
+        unanswered=counts.get(NOT_ANSWERED, 0),
+        notes=notes,
     )
+
+
+def _ties(sound: ir.Table) -> ir.Value:
+    import ibis
+
+    if "y" not in sound.columns:
+        return sound.count() * 0
+    one = sound["count"] if "count" in sound.columns else ibis.literal(1, type="int64")
+    return ibis.ifelse(sound.y == 1, one, ibis.literal(0, type="int64")).sum()
+
+
+def _codings(votes: Votes) -> tuple[str, ...]:
+    """Which common codings fit the outcomes that are written; only the data holder may choose one by looking."""
+    rows = votes.rows(numbered=True)
+    if not isinstance(votes.shape, Long) or votes.shape.outcome is None or "said" not in rows.columns:
+        return ()
+    values = collect(votes.source, rows.select(said=rows.said.strip().lower()).distinct().limit(MOST_VALUES + 1))
+    said = [value or "" for value in values["said"].to_pylist()]
+    if not (fit := fitting(said)) or votes.shape.words.declared:
+        return ()
+    named = ", ".join(sorted(value for value in said if value))
+    return (f"the outcomes {named} fit {' and '.join(f'--outcomes {coding}' for coding in fit)}",)
+
+
+MOST_VALUES = 12
+"""different outcomes that may be a coding"""
 
 
 def most_votes(votes: Votes) -> int:
     """The most votes that any one person cast; confidential, for the data holder only."""
     rows = votes.rows()
     named = rows.filter(rows.person.notnull())
-    each = named.group_by("person").agg(votes=named.count())
+    each = named.group_by("person").agg(votes=number_of_votes(named))
     return int(_row(votes, each.agg(most=each.votes.max()))["most"] or 0)
 
 
 def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
     named = sound.filter(sound.person.notnull())
-    each = named.group_by("person").agg(votes=named.count())
+    each = named.group_by("person").agg(votes=number_of_votes(named))
     figures = _row(
         votes,
         each.agg(
@@ -190,7 +248,7 @@ def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
 def _counts(votes: Votes, rows: ir.Table) -> dict[int, int]:
     """How many rows of the snapshot have each flaw, by its number; without any, 0."""
     counts = collect(votes.source, rows.group_by("flaw").agg(rows=rows.count())).to_pylist()
-    return {int(row["flaw"]): int(row["rows"]) for row in counts}
+    return {int(row["flaw"]): int(row["rows"]) // votes.shape.parts for row in counts}
 
 
 def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: bool) -> dict[str, int]:
@@ -211,33 +269,37 @@ def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
     examples = "; ".join(_examples(votes, flaws, named=named))
     drop = option("skip_invalid", True)
     remedy = f"fix them, or drop them with {drop}"
-    if "undeclared item" in flaws:
+    if "unreadable count" in flaws:
+        remedy = "write whole numbers, and 0 where there was no vote; such rows are never dropped"
+    elif "undeclared item" in flaws:
         remedy = f"declare every item with {option('items')}, fix the rows, or drop them with {drop}"
     elif "undeclared group" in flaws:
         remedy = f"declare every group with {option('groups')}, fix the rows, or drop them with {drop}"
     elif "person in several groups" in flaws:
         several = f"leave {option('by_person')} out if votes, not people, have groups"
         remedy = f"give every person one group in all their rows; {several}; or drop such people entirely with {drop}"
+    elif "unknown outcome" in flaws and isinstance(votes.shape, Long) and votes.shape.outcome is not None:
+        remedy = f"{NAME_THE_CODING}, or fix them, or drop them with {drop}"
     raise VotesError(f"{votes.source.name}: {counts}{f' (such as {examples})' if examples else ''}; {remedy}")
 
 
 def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str, ...]:
     """The first few invalid rows as they are written. Nothing is released then, so they are looked up again."""
     rows = judged(votes, named=named, numbered=True)
-    bad = rows.filter(rows.flaw != NO_FLAW)
+    bad = rows.filter(rows.flaw > NO_FLAW)
     if list(flaws) == ["person in several groups"]:
         people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
         moving = people.filter(people["first"] != people["last"]).select(who="person")
         bad = rows.join(moving, [("person", "who")]).mutate(flaw=NUMBER["person in several groups"])
     ordered = bad.order_by(files.ROW) if files.ROW in bad.columns else bad
-    return tuple(_example(votes, row) for row in collect(votes.source, ordered.limit(SHOWN)).to_pylist())
+    shown = collect(votes.source, ordered.limit(SHOWN * votes.shape.parts)).to_pylist()
+    return tuple(dict.fromkeys(_example(votes, row) for row in shown))
 
 
 def _example(votes: Votes, row: dict[str, Any]) -> str:
     where = f"row {row[files.ROW]}: " if files.ROW in row else ""
-    cells = {"outcome": row.get("said"), "person": row.get("person"), "group": row.get("group")}
-    columns = {"outcome": "said", "person": "person", "group": "group"}
-    more = "".join(f", {role} {_written(cells[role])}" for role, column in columns.items() if column in row)
+    columns = {"outcome": "said", "count": "counted", "person": "person", "group": "group"}
+    more = "".join(f", {role} {_written(row[column])}" for role, column in columns.items() if column in row)
     flaw = list(FLAWS)[row["flaw"] - 1]
     unknown = [row[side] for side in ("a", "b") if row[f"place_{side}"] is None]
     named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""

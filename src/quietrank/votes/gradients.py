@@ -32,6 +32,8 @@ def gradients_by_person(counted: Counting, fit: Fit) -> csr_array:
     """
     if counted.weighed is None or "person" not in counted.weighed.columns:
         raise ClusterError(f"no column names the person; say which does with {option('person')}")
+    if "count" in counted.weighed.columns:
+        raise ClusterError("rows stand for several votes, so it is not known whose they are")
     sums = collect(counted.source, _sums(counted.weighed, _slopes(fit)).limit(MOST_SUMS + 1))
     if sums.num_rows > MOST_SUMS:
         raise ClusterError(f"there are more than {MOST_SUMS} combinations of a person and an item")

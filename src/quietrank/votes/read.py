@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quietrank.errors import VotesError, either, option
+from quietrank.errors import PrivacyError, VotesError, either, option
 from quietrank.promise.arguments import flag
 from quietrank.promise.declare import declare, declare_groups, with_pairs
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import GroupOf
+from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
 from quietrank.votes.shapes.long import recognise
+from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
 from quietrank.votes.shapes.shape import PERSON_NAMES, Shape, called, listed, require_column
 from quietrank.votes.sources import collect, no_votes, open_votes
 
@@ -43,6 +44,8 @@ class Votes:
     """also those that are not read"""
     group_of: GroupOf = GroupOf.VOTE
     """whose group the column of groups names"""
+    drops_bothbad: bool = False
+    """whether answers that both are bad are left out"""
 
     def __repr__(self) -> str:
         return f"Votes({self.source.name}, {len(self.items)} items, confidential)"
@@ -69,8 +72,35 @@ class Votes:
         written = text(column).nullif("")
         return engines.as_bytes(written, self.source.engine) if self.compared_as_bytes else written
 
+    def require_fits(self, privacy: Privacy) -> None:
+        """Refuse votes that cannot be counted under this promise; decided by what was asked for, never by the votes."""
+        if privacy.unit is Unit.PERSON or privacy.max_per_person is not None:
+            self.require_uncounted()
+        if privacy.neighbours is not Neighbours.OUTCOME:
+            return
+        if self.drops_bothbad:
+            raise PrivacyError(
+                f"{option('bothbad', 'drop')} leaves votes out for their answer, which would change the public design; "
+                f"leave it out, or use {option('neighbours', 'replace')}"
+            )
+        if not self.shape.knows_pairs:
+            raise PrivacyError(
+                f"{option('missing')} beside a winner and a loser leaves rows out that do not say which pair was asked "
+                f"about, which would change the public design; give {option('a')}, {option('b')} and "
+                f"{option('outcome')}, or use {option('neighbours', 'replace')}"
+            )
+
+    def require_uncounted(self) -> None:
+        """Refuse to protect people where rows stand for several votes: nothing says whose they are."""
+        if self.shape.counts:
+            raise VotesError(
+                "these votes are counted in rows that stand for several, so it is not known whose they are; use "
+                f"{option('unit', 'comparison')} without {option('max_per_person')}, or give one row per vote"
+            )
+
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
+        self.require_uncounted()
         if self.shape.person is not None:
             return
         people = called(self.all_columns, PERSON_NAMES)
@@ -95,6 +125,12 @@ def read_votes(
     a: str | None = None,
     b: str | None = None,
     outcome: str | None = None,
+    outcomes: Outcomes = None,
+    missing: Missing = None,
+    bothbad: BothBadWord = "tie",
+    count: str | None = None,
+    wins_a: str | None = None,
+    wins_b: str | None = None,
     person: str | None = None,
     delimiter: str | None = None,
     pairs: Iterable[tuple[object, object]] | None = None,
@@ -109,8 +145,17 @@ def read_votes(
     items             the public list of what is ranked
     items_from_votes  True: take the list from the votes, only if it is no secret
     winner, loser     the columns of the two items, where one column names the winner
-    tie               the column that says whether the two were equal
+    tie               the column that says whether the two were equal; an empty cell is refused, unless `outcomes` or
+                      `missing` says what it means
     a, b, outcome     the columns of the two items and of who won: "a", "b", "tie", a column's name or an item's
+    outcomes          what the values of that column mean, {1: "a", 2: "b", 0: "tie"}, also "missing"; or a coding by
+                      its name: "1/-1/0", "1/0.5/0", "1/2/0", "1/0". None: common words are known; a 0 is refused,
+                      because it is a tie in one coding and a loss in another
+    missing           words that mean "not answered", such as ["skipped"]. Such rows, and those whose answer is empty,
+                      are not counted, or count as ties under neighbours="outcome"
+    bothbad           what "both bad" counts as: "tie", or "drop" to leave such votes out
+    count             the column of how many votes a row stands for; for unit="comparison" alone
+    wins_a, wins_b    the columns of how often each of the two won, and `tie` that of ties; for unit="comparison" alone
     person            the column of who voted
     delimiter         what separates the cells of a CSV file; None: detected
     pairs             the public list of pairs that people may be asked about; None: all
@@ -128,8 +173,12 @@ def read_votes(
     >>> qr.read_votes(table, items=["tea", "coffee", "water"], person="who")
     Votes(a pyarrow table, 3 items, confidential)
     """
+    words = Words.of(outcomes, missing, bothbad)
     opened = open_votes(source, delimiter)
-    shape = recognise(opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person)
+    shape = recognise(
+        opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person, count=count,
+        wins_a=wins_a, wins_b=wins_b,
+    ).saying(words)  # fmt: skip
     if (by is None) != (groups is None):
         raise VotesError(
             f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
@@ -146,7 +195,10 @@ def read_votes(
     if pairs is not None:
         declared = with_pairs(declared, pairs)
     group_names = None if groups is None else declare_groups(groups)
-    return Votes(read, shape, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of)
+    return Votes(
+        read, shape.about(declared.names), declared, flag("skip_invalid", skip_invalid), group_names, opened.columns,
+        group_of, words.bothbad is BothBad.DROP,
+    )  # fmt: skip
 
 
 def _group_of(by: str | None, by_person: bool) -> GroupOf:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 from quietrank.votes import engines
 from quietrank.votes.joins import names_table, with_askable, with_place
 from quietrank.votes.read import Votes
+from quietrank.votes.shapes.shape import UNANSWERED
 from quietrank.votes.sources import reading
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 FLAWS = {
+    "unreadable count": "the number of votes is not a whole number from 0 to 2^40",
     "missing item": "an item's cell is empty",
     "undeclared item": "an item is not on the declared list",
     "item against itself": "an item is compared with itself",
@@ -40,19 +42,16 @@ NO_FLAW = 0
 NOT_ANSWERED, FILTERED = -1, -2
 """instead of a flaw: the row is not wrong, but it is left out; under a public design one without an answer is a tie"""
 
-UNANSWERED = -1
-"""y of a row without an answer"""
-
 NUMBER = {flaw: number for number, flaw in enumerate(FLAWS, 1)}
 
 
 @contextmanager
 def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
     """One row per vote: a, b and group (places on their lists, NULL if not listed), y, person (NULL if not named) and
-    flaw (0 if there is none, below 0 if the row is left out). Temporary and confidential; `named`: every vote must name
-    its person."""
+    flaw (0 if there is none, below 0 if the row is left out), and where a row stands for several votes, their count.
+    Temporary and confidential; `named`: every vote must name its person."""
     rows = judged(votes, named=named)
-    columns = [name for name in ("y", "person") if name in rows.columns]
+    columns = [name for name in ("y", "person", "count") if name in rows.columns]
     coded = {"a": rows.place_a, "b": rows.place_b}
     if votes.groups is not None:
         coded["group"] = rows.place_group
@@ -70,7 +69,9 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     import ibis
 
     rows = _placed(votes, numbered)
-    flaws = [
+    # First: how many votes there are is counted before anything is left out, and may be public.
+    flaws = [("unreadable count", rows["count"].isnull())] if "count" in rows.columns else []
+    flaws += [
         ("missing item", rows.a.isnull() | rows.b.isnull()),
         ("undeclared item", rows.place_a.isnull() | rows.place_b.isnull()),
         ("item against itself", rows.place_a == rows.place_b),
@@ -86,8 +87,17 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
         flaws.append(("unknown outcome", rows.y.isnull()))
     numbers = [(condition, NUMBER[flaw]) for flaw, condition in flaws]
     if votes.leaves_out and "y" in rows.columns:
-        numbers.append((rows.y == UNANSWERED, NOT_ANSWERED))
+        # Where no answer means that the items are not named either, that is not what is wrong with the row.
+        first = len(numbers) if votes.shape.knows_pairs else int("count" in rows.columns)
+        numbers.insert(first, (rows.y == UNANSWERED, NOT_ANSWERED))
     return rows.mutate(flaw=ibis.cases(*numbers, else_=NO_FLAW).cast("int16"))
+
+
+def number_of_votes(rows: ir.Table) -> ir.Value:
+    """How many votes these rows stand for; a count that cannot be read stands for none."""
+    import ibis
+
+    return ibis.coalesce(rows["count"].sum(), 0) if "count" in rows.columns else rows.count()
 
 
 def _placed(votes: Votes, numbered: bool) -> ir.Table:

@@ -3,7 +3,8 @@
 Counting is done by the votes' own engine, on integers, so the result is the same bit for bit whatever the
 engine, the number of threads or the order of rows. Everything is checked and counted from one reading of the votes.
 
-Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more than 10^12 votes.
+Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more than 10^12 votes; where rows stand for
+several votes, two steps each, there are at most 2^53.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes
 from quietrank.votes.scatter import scatter_sums
-from quietrank.votes.snapshot import snapshot
+from quietrank.votes.snapshot import number_of_votes, snapshot
 from quietrank.votes.sources import collect, no_votes
 from quietrank.votes.tallies import PairTally, PeopleByVotes, Tallies, Tally
 
@@ -89,7 +90,7 @@ class Taken:
     """a snapshot, with the flaws of its rows"""
     usable: ir.Table
     rows: int
-    """how many there were before any was dropped"""
+    """how many there were before any was dropped; of votes, where a row stands for several"""
 
     def counted(self, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Counting:
         """The tallies of these votes, bounded like this."""
@@ -176,8 +177,9 @@ def _item_sums(rows: ir.Table) -> ir.Table:
     """
     won, lost = _won_and_lost(rows)
     group = _group(rows)
-    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, rows=rows.count())
-    b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, rows=rows.count())
+    number = number_of_votes(rows)
+    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, rows=number)
+    b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, rows=number)
     sides = a.union(b)
     return sides.group_by(*group, "item").agg(**{name: sides[name].sum() for name in SUMS})
 
@@ -185,7 +187,7 @@ def _item_sums(rows: ir.Table) -> ir.Table:
 def _pair_sums(rows: ir.Table) -> ir.Table:
     """Per pair, and group: the sums, where wins are those of a."""
     won, lost = _won_and_lost(rows)
-    return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, rows=rows.count())
+    return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, rows=number_of_votes(rows))
 
 
 def _group(rows: ir.Table) -> list[str]:
@@ -202,11 +204,12 @@ def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
 def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
     """Whether each row counts by itself, so that no snapshot is needed.
 
-    No weight is computed from other rows, nothing is skipped, and the query below reads each row once and adds it to
-    both of its items: whichever rows it saw, no vote moved the sums further than one vote may. A file that changes
-    meanwhile is refused. Tables of other engines are read into a snapshot in any case.
+    No weight is computed from other rows or read from a column, nothing is skipped, and the query below reads each row
+    once and adds it to both of its items: whichever rows it saw, no vote moved the sums further than one vote may. A
+    file that changes meanwhile is refused. Tables of other engines are read into a snapshot in any case.
     """
-    return not (bounded.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
+    by_itself = not (bounded.counts_people or votes.skip_invalid or votes.shape.counts)
+    return by_itself and not (votes.items.pairs or votes.compared_as_bytes)
 
 
 def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 PEOPLE = ("person", "user", "annotator", "judge", "voter", "respondent", "rater")
 PERSON_NAMES = (*PEOPLE, *(f"{name}_id" for name in PEOPLE))
 
+UNANSWERED = -1
+"""y of a row without an answer"""
+
 Name = Callable[[Any], Any]
 """how a cell that names an item, a person or a group is compared: as text or as bytes; an empty one is NULL"""
 
@@ -44,6 +47,25 @@ class Shape(ABC):
         return False
 
     @property
+    def knows_pairs(self) -> bool:
+        """Whether a row without an answer still says which pair was asked about."""
+        return True
+
+    @property
+    def parts(self) -> int:
+        """How many votes, or counts of votes, one row of the table is read as."""
+        return 1
+
+    @property
+    def counts(self) -> bool:
+        """Whether a row stands for as many votes as its column of counts says."""
+        return False
+
+    def about(self, items: Sequence[str]) -> Self:
+        """The same for these items, whose list is public."""
+        return self
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is read."""
         return tuple(self.meaning.values())
@@ -51,7 +73,8 @@ class Shape(ABC):
     @abstractmethod
     def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
         """One row per vote: a, b, y (2 = a won, 1 = tie, 0 = b won, −1 = not answered, NULL = unreadable), and
-        where there are such columns, person, group and the row's number. Where a always wins, there is no y.
+        where there are such columns, person, group and the row's number. Where a always wins, there is no y. Where a
+        row stands for several votes, `count` says for how many, NULL if that cannot be read.
         `numbered`: for error messages, also `said`, the outcome as it is written. The table is mentioned once."""
 
     @abstractmethod

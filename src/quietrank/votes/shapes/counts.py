@@ -1,0 +1,46 @@
+"""Cells that hold how many votes there were in, whole numbers out; one row for each outcome that was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quietrank.votes.cells import text
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+LARGEST_COUNT = 2**40
+"""of one row"""
+LARGEST_TOTAL = 2**53
+"""of all rows: sums in half votes fit 64 bits with much room, so none overflows"""
+
+
+def whole(cell: ir.Value) -> ir.Value:
+    """A number of votes; NULL if it is not a whole number from 0 to LARGEST_COUNT."""
+    import ibis
+
+    plain = ibis.coalesce(text(cell), "").strip().re_replace(r"\.0*$", "")
+    digits = plain.re_search(r"^[0-9]{1,13}$")
+    # What is cast has digits in any case: an engine may evaluate both branches.
+    number = ibis.ifelse(digits, plain, "0").cast("int64")
+    return ibis.ifelse(digits & (number <= LARGEST_COUNT), number, None)
+
+
+def by_outcome(rows: ir.Table, counts: Mapping[int, str]) -> ir.Table:
+    """Each row once for each y with `y` and its `count`, taken from the column of that y; these columns are dropped.
+
+    If one of the cells of a row cannot be read, none counts. The rows are mentioned once.
+    """
+    import ibis
+    import pyarrow as pa
+
+    outcomes = ibis.memtable(pa.table({"y": pa.array(list(counts), pa.int16())}))
+    each = rows.cross_join(outcomes)
+    readable = None
+    for column in counts.values():
+        known = each[column].notnull()
+        readable = known if readable is None else readable & known
+    count = ibis.cases(*((each.y == y, each[column]) for y, column in counts.items()), else_=None)
+    kept = [name for name in rows.columns if name not in counts.values()]
+    return each.select(*kept, "y", count=ibis.ifelse(readable, count, None)).view()
