@@ -8,7 +8,7 @@ steps, so rounding the noise is rounding the real-valued result: post-processing
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ class Zonotope:
     """the scale of r: one unit of K at this ε, in lattice steps"""
     extra: Fraction | None = None
     """t: half the width of each extra entry, in units of K"""
-    extras: int = 1
+    extras: int = field(default=1, repr=False)
     """k, where there are any"""
 
     @property

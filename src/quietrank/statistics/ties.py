@@ -33,11 +33,8 @@ class WithTies(Statistic):
     def __post_init__(self) -> None:
         if self.base not in (NET_WINS, NET_WINS_AND_TOTAL, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES):
             raise AssertionError(f"ties are not counted beside {self.base}")
-        if (
-            not 0 < self.kappa <= 1
-            or self.kappa.numerator != 1
-            or self.kappa.denominator & (self.kappa.denominator - 1)
-        ):
+        above, below = self.kappa.numerator, self.kappa.denominator
+        if above != 1 or below & (below - 1):
             raise AssertionError(f"κ must be a power of ½, not {self.kappa}")
         copied = ("per_item", "by_pair", "secret", "sums_to_zero", "mirrored")
         values = {name: getattr(self.base, name) for name in copied}

@@ -193,12 +193,11 @@ def _squared_norms(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]
 
     Entries of several groups are squared apart: wins in one and losses in another must not cancel.
     """
-    squares = _squares_of_items(
-        rows, {name: weight for name, weight in terms.items() if name not in ONE_PER_GROUP}, apart
-    )
-    sums = {name: weight for name, weight in terms.items() if name in ONE_PER_GROUP}
-    if sums:
-        squares = squares.union(_squares_of_sums(rows, sums, apart))
+    of_items = {name: weight for name, weight in terms.items() if name not in ONE_PER_GROUP}
+    of_sums = {name: weight for name, weight in terms.items() if name in ONE_PER_GROUP}
+    squares = _squares_of_items(rows, of_items, apart)
+    if of_sums:
+        squares = squares.union(_squares_of_sums(rows, of_sums, apart))
     people = squares.group_by("person").agg(square=squares.square.sum())
     return people.select("person", square=people.square.cast("decimal(38, 0)"))
 
