@@ -104,6 +104,7 @@ def fit_scores(
 
 LEAST_TIES = 0.5  # votes: no tie at all, and nothing but ties, would be infinite on the scale of ln ν
 MOST_ROUNDS = 60
+LARGEST_NU = 1000.0
 
 
 def fit_with_ties(
@@ -122,11 +123,17 @@ def fit_with_ties(
     equal = known / met.total
     nu = 2 * equal / (1 - equal)  # as if all items were equally good
     if gamma != "auto":
-        return profiled(lambda at: fit(gamma=gamma, nu=at), met.ties, known, nu)
+        return profiled(partial(_at, partial(fit, gamma=gamma)), met.ties, known, nu)
     # The ridge depends on ν a little, and ν on the ridge hardly.
-    first = profiled(lambda at, g=fit(nu=nu).gamma: fit(gamma=g, nu=at), met.ties, known, nu)
-    ridge = fit(nu=first.nu).gamma
-    return profiled(lambda at: fit(gamma=ridge, nu=at), met.ties, known, first.nu)
+    for _ in range(2):
+        ridge = fit(nu=nu).gamma
+        fitted = profiled(partial(_at, partial(fit, gamma=ridge)), met.ties, known, nu)
+        nu = fitted.nu
+    return fitted
+
+
+def _at(fit: Callable[..., Scores], nu: float) -> Scores:
+    return fit(nu=nu)
 
 
 class _HasScores(Protocol):
@@ -137,18 +144,18 @@ class _HasScores(Protocol):
 
 
 F = TypeVar("F", bound=_HasScores)
+Expected = Callable[[Floats, float], tuple[float, float]]
 
 
-def profiled(
-    fit: Callable[[float], F], expected: Callable[[Floats, float], tuple[float, float]], ties: float, nu: float
-) -> F:
+def profiled(fit: Callable[[float], F], expected: Expected, ties: float, nu: float) -> F:
     """The fit at the ν at which as many ties are expected as there were, starting at a ν.
 
     `expected` gives the expected ties, and their derivative by ln ν while the scores stay. That of the profile is
-    smaller, so that steps by it do not pass the root; two of them give a secant, which is steeper. Sides are kept, for the
-    expected ties of the profile grow with ν.
+    smaller, so that steps by it do not pass the root; two of them give a secant, which is longer. Sides are kept, for
+    the expected ties of the profile grow with ν. Beyond LARGEST_NU nothing is looked for: noise has left only ties.
     """
-    low, high, at, before = -inf, inf, log(nu), None
+    low, high, at = -inf, inf, log(min(nu, LARGEST_NU))
+    before: tuple[float, float] | None = None
     for _ in range(MOST_ROUNDS):
         fitted = fit(exp(at))
         value, slope = expected(fitted.theta, exp(at))
@@ -163,6 +170,7 @@ def profiled(
         at += step
         if not low < at < high:
             at = (low + high) / 2 if isfinite(low + high) else before[0] + step
+        at = min(at, log(LARGEST_NU))
         if abs(at - before[0]) <= 1e-13:
             break
     return fitted
@@ -173,7 +181,7 @@ class _Met:
     """Who met whom, as far as it is known."""
 
     total: float
-    ties: Callable[[Floats, float], tuple[float, float]]
+    ties: Expected
     """the expected weight of ties at these scores and this ν, and its derivative by ln ν"""
 
     @classmethod

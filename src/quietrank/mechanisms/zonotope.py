@@ -16,7 +16,7 @@ import numpy as np
 from quietrank.errors import PrivacyError, option
 from quietrank.maths import zonotopes
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
-from quietrank.noise.knorm import KNormNoise, Zonotope
+from quietrank.noise.knorm import KNormNoise, WideZonotope, Zonotope
 from quietrank.noise.tiles import Below, corner, spanning_forest
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.graph import Graph, double_cover
@@ -61,7 +61,9 @@ class ZonotopeMechanism(Mechanism):
         reach, extra = gauge_reach(promise, statistic), _extra(promise, statistic)
         graph = zonotope_graph(promise.items, statistic)
         unit = reach / Fraction(as_written(promise.privacy.epsilon))  # of K, in votes
-        body = Zonotope(graph, unit / FINE, extra, max(1, statistic.extra))
+        body = Zonotope(graph, unit / FINE, extra)
+        if statistic.extra > 1:
+            body = WideZonotope(graph, unit / FINE, extra, statistic.extra)
         figures: dict[str, Figure] = {
             "sensitivity": float(reach),
             "norm": "zonotope of the double cover" if statistic.mirrored else "zonotope",

@@ -8,7 +8,7 @@ steps, so rounding the noise is rounding the real-valued result: post-processing
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -26,20 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Zonotope:
-    """K = Z(G), or Z(G) × [−t, t]^k with k more entries: noise r·u, r ~ Gamma(d + 1), u uniform on K."""
+    """K = Z(G), or Z(G) × [−t, t] with one more entry: noise r·u, r ~ Gamma(d + 1), u uniform on K."""
 
     graph: Graph
     unit: Fraction
     """the scale of r: one unit of K at this ε, in lattice steps"""
     extra: Fraction | None = None
     """t: half the width of each extra entry, in units of K"""
-    extras: int = field(default=1, repr=False)
-    """k, where there are any"""
 
     @property
     def extra_entries(self) -> int:
         """How many entries there are beside those of the graph."""
-        return 0 if self.extra is None else self.extras
+        return 0 if self.extra is None else 1
 
     @property
     def dimension(self) -> int:
@@ -69,6 +67,18 @@ class Zonotope:
             return [radius * entry for entry in point]
 
         return rounded(noise, 2 * d + 1)
+
+
+@dataclass(frozen=True)
+class WideZonotope(Zonotope):
+    """The same with several more entries, of equal width: K = Z(G) × [−t, t]^k."""
+
+    entries: int = 2
+    """k"""
+
+    @property
+    def extra_entries(self) -> int:
+        return self.entries
 
 
 @dataclass(frozen=True)
