@@ -17,7 +17,8 @@ So |error_i| ≤ ERROR_BOUND · Σ_j |m_j|, with ERROR_BOUND about 5e-12 for the
 
 With ν > 0: 2 cosh(z/2) has a positive real part for |Im z| < π, so |2 cosh(z/2) + ν| is at least |2 cosh(z/2)| and at
 least ν. Hence all three functions are analytic in the same strip, |A'| ≤ V + 1/2, |A''| ≤ V' + 1/4 and P(tie) ≤ 1
-there, and the bound holds, but for a few per cent. They are constant beyond c to νe^{−c/2}, so cells reach more than twice as far.
+there, and the bound holds, but for a few per cent. They are constant beyond c to νe^{−c/2}, so cells reach more than
+twice as far.
 """
 
 from dataclasses import dataclass

@@ -102,6 +102,19 @@ def fit_scores(
     return Scores(theta, gamma, gradient_norm, nu)
 
 
+def ties_expected(theta: Floats, nu: float, design: Design) -> float:
+    """How many ties are expected at these scores."""
+    return _Met.of(design, theta.size).ties(theta, nu)[0]
+
+
+def nu_for(theta: Floats, ties: float, design: Design, nu: float) -> float:
+    """The ν at which as many ties are expected at these scores, starting at a ν; 0 or infinity where there is none."""
+    met = _Met.of(design, theta.size)
+    if not 0 < ties < met.total:
+        return 0.0 if ties <= 0 else inf
+    return profiled(lambda at: Scores(theta, 0.0, 0.0, at), met.ties, met.possible(ties), nu).nu
+
+
 LEAST_TIES = 0.5  # votes: no tie at all, and nothing but ties, would be infinite on the scale of ln ν
 MOST_ROUNDS = 60
 LARGEST_NU = 1000.0
