@@ -85,7 +85,7 @@ def rank(
                "bradley-terry": scores on the log-odds scale. "auto": net wins if all items were compared equally
                often, else the win rate.
     ties       "half": a tie is half a win for each side. "davidson": a tie is an outcome of its own, by Davidson's
-               model of Bradley–Terry scores, and the release has the chance of a tie. Often free (docs/ties.md).
+               model of Bradley–Terry scores, and the release has the chance of a tie. Often free (docs/proofs/ties.md).
     gamma      the ridge of Bradley–Terry scores, a number above 0; "auto" chooses it from the noisy counts
     ledger     the budget that pays: an open `Ledger`, or its path. It is debited after the votes are checked
                and before any noise is drawn. None: there is no ledger.
@@ -357,8 +357,8 @@ def _fitted(exact: Tally | PairTally, ridge: float, link: LinkWord, ties: Ties) 
         return fit_pairs(_pairs(exact), ridge, link)
     if not _is(link, "logistic"):
         raise SolverError(
-            f"{option('ties', Ties.DAVIDSON)} goes with {option('link', 'logistic')}; leave {option('link')} out, or use "
-            f"{option('ties', Ties.HALF)}"
+            f"{option('ties', Ties.DAVIDSON)} goes with {option('link', 'logistic')}; leave {option('link')} out, or "
+            f"use {option('ties', Ties.HALF)}"
         )
     return fit_tied_pairs(_pairs(exact), float(exact.step) * (exact.ties or 0), ridge)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import log, sqrt
+from math import sqrt
 
 import numpy as np
 
 from quietrank.arrays import Floats
 from quietrank.errors import SolverError, option
 from quietrank.maths.davidson import Davidson, centred_rate, tie
-from quietrank.maths.fit import Fit, _checked_ridge
+from quietrank.maths.fit import Fit, checked_ridge
 from quietrank.maths.pairs import Pairs, scatter
 from quietrank.maths.problem import Problem
 from quietrank.maths.scores import expected_ties, profiled
@@ -28,14 +28,13 @@ class TiedFit(Fit):
     """A fit of Davidson's model; not private."""
 
     nu: float = 0.0
-    clustered_log_error: float | None = None
 
     @property
     def theta(self) -> Floats:
         return self.scores
 
     @property
-    def standard_errors(self) -> Floats:  # type: ignore[override]
+    def standard_errors(self) -> Floats:
         """Of each score minus the mean of its component; they know that ν was fitted as well."""
         return np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
 
@@ -87,7 +86,7 @@ class TiedFit(Fit):
 
 def fit_tied_pairs(pairs: Pairs, ties: float, ridge: float = 1.0) -> TiedFit:
     """Scores and ν by Davidson's model; `ties` is the weight of all ties, which are half wins in `pairs`."""
-    gamma, total = _checked_ridge(ridge), float(pairs.counts.sum())
+    gamma, total = checked_ridge(ridge), float(pairs.counts.sum())
     if not 0 < ties < total:
         raise SolverError(
             f"{option('ties', 'davidson')} needs votes that are ties and votes that are not; use "
@@ -105,9 +104,3 @@ def fit_tied_pairs(pairs: Pairs, ties: float, ridge: float = 1.0) -> TiedFit:
 
 def _solved(pairs: Pairs, gamma: float, nu: float) -> Solution:
     return solve(Problem(pairs, gamma, Davidson(nu)))
-
-
-def log_interval(nu: float, error: float, multiple: float) -> tuple[float, float]:
-    """ν within so many standard errors of ln ν."""
-    middle = log(nu)
-    return float(np.exp(middle - multiple * error)), float(np.exp(middle + multiple * error))

@@ -29,7 +29,7 @@ class NetWins(Statistic):
     """s"""
 
     name = "net-wins"
-    squares = (("net_wins", Fraction(1)),)
+    squares: Squares = (("net_wins", Fraction(1)),)
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         """‖x‖₁ ≤ m; ‖x − x'‖₁ ≤ m + m; Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m where only answers change."""
