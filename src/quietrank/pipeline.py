@@ -21,9 +21,10 @@ from quietrank.estimate.methods import estimate, expected_of, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.estimate.overall import NO_SCORES, OVERALL, overall, require_overall
 from quietrank.maths.clustered import ClusterError
-from quietrank.maths.fit import fit_pairs
+from quietrank.maths.fit import Fit, fit_pairs
 from quietrank.maths.links import Link, LinkWord, get_link
 from quietrank.maths.pairs import Pairs
+from quietrank.maths.tied_fit import fit_tied_pairs
 from quietrank.mechanisms.choose import Choice, choose, chosen_limit, limited, released_by
 from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
 from quietrank.mechanisms.mechanism import Mechanism, Noised
@@ -40,7 +41,7 @@ from quietrank.publish.nonprivate import NonPrivateFit
 from quietrank.publish.release import Release
 from quietrank.publish.release import make_release as published
 from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord, View
-from quietrank.statistics.method import Method, MethodWord, needs_pairs
+from quietrank.statistics.method import NO_TIES, Method, MethodWord, Ties, TiesWord, needs_pairs
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally, Tally
@@ -61,6 +62,7 @@ def rank(
     *,
     mechanism: MechanismWord = "auto",
     method: MethodWord = "auto",
+    ties: TiesWord = "half",
     gamma: Gamma = "auto",
     comparisons_per_item: float | None = None,
     calibration: CalibrationWord = "tight",
@@ -82,6 +84,8 @@ def rank(
     method     what items are ranked by. "net-wins": wins minus losses. "wins". "win-rate": wins per comparison.
                "bradley-terry": scores on the log-odds scale. "auto": net wins if all items were compared equally
                often, else the win rate.
+    ties       "half": a tie is half a win for each side. "davidson": a tie is an outcome of its own, by Davidson's
+               model of Bradley–Terry scores, and the release has the chance of a tie. Often free (docs/proofs/ties.md).
     gamma      the ridge of Bradley–Terry scores, a number above 0; "auto" chooses it from the noisy counts
     ledger     the budget that pays: an open `Ledger`, or its path. It is debited after the votes are checked
                and before any noise is drawn. None: there is no ledger.
@@ -111,7 +115,7 @@ def rank(
     """
     request = Request.of(
         mechanism, method, gamma, comparisons_per_item, calibration, link,
-        view=View.of(level, simultaneous, scale, anchor), sampling_share=sampling_share,
+        view=View.of(level, simultaneous, scale, anchor), sampling_share=sampling_share, ties=ties,
     )  # fmt: skip
     release = make_release(_ungrouped(votes), privacy, request, ledger)
     assert isinstance(release, Release)
@@ -124,6 +128,7 @@ def rank_by_group(
     *,
     mechanism: MechanismWord = "auto",
     method: MethodWord = "auto",
+    ties: TiesWord = "half",
     gamma: Gamma = "auto",
     comparisons_per_item: float | None = None,
     calibration: CalibrationWord = "tight",
@@ -149,6 +154,7 @@ def rank_by_group(
 
     mechanism  "auto", "laplace", "zonotope", "gaussian", "perturbed-mle", or a `Mechanism`
     method     "auto", "net-wins", "wins", "win-rate", "bradley-terry"; the same for all groups
+    ties       "half" or "davidson"; each group has its own chance of a tie
     gamma      a number above 0, or "auto"
     ledger     an open `Ledger`, its path, or None
     level, simultaneous, anchor, sampling_share  how sure each ranking is
@@ -167,6 +173,7 @@ def rank_by_group(
     request = Request.of(
         mechanism, method, gamma, comparisons_per_item, calibration, link,
         view=View.of(level, simultaneous, scale, anchor), sampling_share=sampling_share, overall=overall,
+        ties=ties,
     )  # fmt: skip
     release = make_release(_by_group(votes), privacy, request, ledger)
     assert isinstance(release, GroupedRelease)
@@ -179,6 +186,7 @@ def noisy_tally(
     *,
     mechanism: MechanismWord = "auto",
     method: MethodWord = "auto",
+    ties: TiesWord = "half",
     ledger: Payer = None,
     sampling_share: Share = "auto",
 ) -> NoisyTally:
@@ -189,6 +197,7 @@ def noisy_tally(
     mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; see `rank`. "perturbed-mle" has
                no counts to save, and is refused.
     method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
+    ties       "davidson": the weight of all ties is counted as well, for `rerank` with it; "half": it is not
     ledger     the budget that pays: an open `Ledger`, its path, or None
     sampling_share  the part of ε that makes intervals know people; see `rank`
 
@@ -200,9 +209,8 @@ def noisy_tally(
     >>> [qr.rerank(tally, method=method).method for method in ("net-wins", "bradley-terry")]
     ['net-wins', 'bradley-terry']
     """
-    tally = make_tally(
-        _ungrouped(votes), privacy, Request.of(mechanism, method, sampling_share=sampling_share).of_counts(), ledger
-    )
+    request = Request.of(mechanism, method, sampling_share=sampling_share, ties=ties)
+    tally = make_tally(_ungrouped(votes), privacy, request.of_counts(), ledger)
     assert isinstance(tally, NoisyTally)
     return tally
 
@@ -213,6 +221,7 @@ def noisy_tally_by_group(
     *,
     mechanism: MechanismWord = "auto",
     method: MethodWord = "auto",
+    ties: TiesWord = "half",
     ledger: Payer = None,
     sampling_share: Share = "auto",
 ) -> GroupedTally:
@@ -222,6 +231,7 @@ def noisy_tally_by_group(
     privacy    the promise, a `Privacy`, for all groups together
     mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; "perturbed-mle" is refused
     method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
+    ties       "davidson": the weight of all ties is counted as well, for `rerank` with it; "half": it is not
     ledger     the budget that pays: an open `Ledger`, its path, or None
     sampling_share  the part of ε that makes intervals know people; see `rank`
 
@@ -233,9 +243,8 @@ def noisy_tally_by_group(
     >>> qr.rerank(tally, method="net-wins").groups
     ('de', 'fr')
     """
-    tally = make_tally(
-        _by_group(votes), privacy, Request.of(mechanism, method, sampling_share=sampling_share).of_counts(), ledger
-    )
+    request = Request.of(mechanism, method, sampling_share=sampling_share, ties=ties)
+    tally = make_tally(_by_group(votes), privacy, request.of_counts(), ledger)
     assert isinstance(tally, GroupedTally)
     return tally
 
@@ -245,6 +254,7 @@ def rerank(
     tally: NoisyTally,
     *,
     method: MethodWord = "auto",
+    ties: TiesWord = "half",
     gamma: Gamma = "auto",
     level: float = USUAL_LEVEL,
     simultaneous: bool = False,
@@ -256,6 +266,7 @@ def rerank(
     tally: GroupedTally,
     *,
     method: MethodWord = "auto",
+    ties: TiesWord = "half",
     gamma: Gamma = "auto",
     level: float = USUAL_LEVEL,
     simultaneous: bool = False,
@@ -267,6 +278,7 @@ def rerank(
     tally: NoisyTally | GroupedTally,
     *,
     method: MethodWord = "auto",
+    ties: TiesWord = "half",
     gamma: Gamma = "auto",
     level: float = USUAL_LEVEL,
     simultaneous: bool = False,
@@ -279,6 +291,8 @@ def rerank(
     tally   what `noisy_tally` or `noisy_tally_by_group` returned, or `NoisyTally.from_json` read
     method  what items are ranked by: "auto", "net-wins", "wins", "win-rate", "bradley-terry"; see `rank`. The counts
             must suffice for it: they were released for one method, and some need more than others.
+    ties    what a tie is to Bradley–Terry scores: "half" a win for each side, or an outcome of its own by the model of
+            "davidson", for counts that were released for it
     gamma   the ridge of Bradley–Terry scores: a number above 0, or "auto"
     level, simultaneous, anchor  how sure the ranking is: as for `rank`
     scale   of Bradley–Terry scores: "log-odds", "elo" or "probability"
@@ -291,7 +305,7 @@ def rerank(
     0.95
     """
     view = View.of(level, simultaneous, scale, anchor)
-    return release_of(tally, Request.of("auto", method, gamma, view=view, overall=overall))
+    return release_of(tally, Request.of("auto", method, gamma, view=view, overall=overall, ties=ties))
 
 
 def fit(
@@ -299,6 +313,7 @@ def fit(
     *,
     ridge: float = 0.0,
     link: LinkWord = "logistic",
+    ties: TiesWord = "half",
     cluster: bool | None = None,
     level: float = USUAL_LEVEL,
 ) -> NonPrivateFit:
@@ -307,6 +322,8 @@ def fit(
     votes    what `read_votes` returned
     ridge    γ in (γ/2)‖θ‖²; 0 is maximum likelihood, which needs every item to have won and lost
     link     the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+    ties     "half": a tie is half a win for each side. "davidson": an outcome of its own, by Davidson's model, whose
+             tie parameter is fitted as well; with the logistic link only
     cluster  whether standard errors are clustered by person, which allows for votes of one person that hang together.
              None: if people are named, and it can be done. False: all votes are taken as independent.
     level    of the intervals and rank sets, from 0.5 to 0.999
@@ -324,7 +341,7 @@ def fit(
     view = View.of(level, False, Scale.LOG_ODDS, None)
     with counting(_ungrouped(votes), EVERY_VOTE, by_pair=True, again=by_person) as counted:
         (exact,) = counted.tallies
-        fitted = fit_pairs(_pairs(exact), ridge, link)
+        fitted = _fitted(exact, ridge, link, parse(Ties, "ties", ties))
         try:
             gradients = gradients_by_person(counted, fitted) if by_person else None
         except ClusterError as reason:
@@ -333,6 +350,17 @@ def fit(
             note = f"Not clustered by person: {reason}."
             return NonPrivateFit.of(exact.items, fitted, level=view.level, notes=(note,))
     return NonPrivateFit.of(exact.items, fitted, gradients, level=view.level)
+
+
+def _fitted(exact: Tally | PairTally, ridge: float, link: LinkWord, ties: Ties) -> Fit:
+    if ties is Ties.HALF:
+        return fit_pairs(_pairs(exact), ridge, link)
+    if not _is(link, "logistic"):
+        raise SolverError(
+            f"{option('ties', Ties.DAVIDSON)} goes with {option('link', 'logistic')}; leave {option('link')} out, or "
+            f"use {option('ties', Ties.HALF)}"
+        )
+    return fit_tied_pairs(_pairs(exact), float(exact.step) * (exact.ties or 0), ridge)
 
 
 def _pairs(exact: Tally | PairTally) -> Pairs:
@@ -372,15 +400,16 @@ def _exact(tally: Tally | PairTally, release: Release) -> Floats:
 def _exact_fit(tally: Tally | PairTally, release: Release) -> Floats:
     """Maximum likelihood; where there is none, because an item won or lost always, with the ridge of the release."""
     link = get_link(str(dict(release.mechanism.figures).get("link", "logistic")))
+    ties = Ties.HALF if release.ties is None else Ties.DAVIDSON
     try:
-        return fit_pairs(_pairs(tally), 0.0, link).scores
+        return _fitted(tally, 0.0, "logistic" if ties is Ties.DAVIDSON else link, ties).scores
     except SolverError:
         return fit_pairs(_pairs(tally), release.gamma or 1.0, link).scores
 
 
 def _on_scale(scores: Floats, release: Release) -> Floats:
     """Centred log-odds on the scale of the release; Elo points are centred as those of the release are."""
-    scaled = View(scale=release.scale).scaled(scores)
+    scaled = View(scale=release.scale).scaled(scores, 0.0 if release.ties is None else release.ties.parameter)
     if release.scale is not Scale.ELO:
         return scaled
     return np.asarray(scaled + np.mean([row.score for row in release]) - np.mean(scaled))
@@ -401,6 +430,7 @@ class Request:
     sampling_share: Share = "auto"
     overall: bool = False
     """whether there is also a ranking over all groups"""
+    ties: Ties = Ties.HALF
 
     @classmethod
     def of(
@@ -415,10 +445,13 @@ class Request:
         view: View = USUAL,
         sampling_share: object = "auto",
         overall: object = False,
+        ties: object = "half",
     ) -> Request:
         """From a caller's arguments, of whatever type."""
         chosen, ranked_by, share = named(mechanism), parse(Method, "method", method), _checked_share(sampling_share)
-        all_groups = flag("overall", overall)
+        all_groups, of_ties = flag("overall", overall), parse(Ties, "ties", ties)
+        if of_ties is Ties.DAVIDSON:
+            ranked_by = _with_ties(ranked_by, chosen)
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
@@ -441,7 +474,7 @@ class Request:
             )
         if ranked_by is not Method.AUTO:
             view.require_for(ranked_by)
-        return cls(chosen, ranked_by, gamma, view, share, all_groups)
+        return cls(chosen, ranked_by, gamma, view, share, all_groups, of_ties)
 
     def price_of_scatter(self, promise: Promise) -> float:
         """The part of ε that is spent on the intervals; nothing where there are none."""
@@ -493,6 +526,13 @@ def _require_scores(method: Method) -> None:
         )
 
 
+def _with_ties(method: Method, mechanism: Mechanism | None) -> Method:
+    """Davidson's model is one of scores from counts."""
+    if isinstance(mechanism, PerturbedMLE) or method not in (Method.AUTO, Method.BRADLEY_TERRY):
+        raise PrivacyError(NO_TIES)
+    return Method.BRADLEY_TERRY
+
+
 def _is(argument: object, word: str) -> bool:
     """Whether the argument is this word; an array, for one, compares differently with text."""
     return isinstance(argument, str) and argument == word
@@ -530,13 +570,13 @@ def release_of(tally: NoisyTally | GroupedTally, request: Request, tell: Tell = 
     """The release made from noisy counts; it costs nothing."""
     if isinstance(tally, NoisyTally):
         request.require_groups(None)
-        return published(tally, estimate(tally, request.method, request.gamma), request.view, tell)
+        return published(tally, estimate(tally, request.method, request.gamma, request.ties), request.view, tell)
     if not isinstance(tally, GroupedTally):
         raise QuietrankError("give a noisy tally: rerank(NoisyTally.from_json(...)), or what noisy_tally returned")
     method = _method_for_all([one for _, one in tally.tallies], request.method)
 
     def ranked(one: NoisyTally) -> Release:
-        return published(one, estimate(one, method, request.gamma), request.view)
+        return published(one, estimate(one, method, request.gamma, request.ties), request.view)
 
     releases = tuple((group, ranked(one)) for group, one in tally.tallies)
     return GroupedRelease(tally.by, releases, tally.group_of, ranked(overall(tally)) if request.overall else None)
@@ -576,7 +616,7 @@ def _with_given_limit(
     by_pair = by_pair or _pairs_wanted(request, privacy, save_pairs)
     may_be_empty = not privacy.votes_are_public
     with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty, again=bool(part)) as counted:
-        noise = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows)
+        noise = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows, request.ties)
         purchase = _Purchase(privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes.skip_invalid)
         return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
 
@@ -587,7 +627,8 @@ def _with_chosen_limit(
     """The same: read once; pay for everything; draw the histogram, choose the limit, count with it, draw the rest."""
     privacy, part, histogram = promise.privacy, request.price_of_scatter(promise), limit_noise(promise)
     left = privacy.epsilon if histogram is None else rest_of(privacy.epsilon, histogram.epsilon)
-    options = limited(promise.changed(epsilon=rest_of(left, part) if part else left), request.method, request.mechanism)
+    of_counts = promise.changed(epsilon=rest_of(left, part) if part else left)
+    options = limited(of_counts, request.method, request.mechanism, request.ties)
     with taking(votes, promise.bounded(None)) as taken:
         people, payment = taken.people_by_votes(BINS, one_per_pair=privacy.one_per_pair), None
         counts = people.counts
@@ -614,11 +655,11 @@ def _chosen(promise: Promise, request: Request) -> tuple[Choice | None, Bounded,
     """The noise, how votes are counted for it, and whether by pair; None if it depends on the number of votes."""
     mechanism = request.mechanism
     if mechanism is not None and mechanism.uses_votes and promise.votes_are_public:
-        statistic = released_by(mechanism, promise, request.method)
+        statistic = released_by(mechanism, promise, request.method, request.ties)
         mechanism.require(promise, statistic)
         kept, clip = mechanism.keeps(promise, statistic)
         return None, kept.bounded(clip), statistic.by_pair
-    choice = choose(promise, request.method, mechanism)
+    choice = choose(promise, request.method, mechanism, ties=request.ties)
     return choice, choice.noise.promise.bounded(choice.noise.clip), choice.noise.statistic.by_pair
 
 
@@ -648,7 +689,7 @@ class _Purchase:
         def measure(noised: Sequence[Noised]) -> list[Measured]:
             tallies = self._tallies(noised)
             method = _method_for_all(tallies, self.request.method)
-            expected = [expected_of(one, method) for one in tallies]
+            expected = [expected_of(one, method, self.request.ties) for one in tallies]
             steps = self.counted.scatter(expected, float(scatter.most))
             return [Measured(one.around, value) for one, value in zip(expected, steps, strict=True)]
 

@@ -20,8 +20,9 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quietrank.arrays import Floats, Integers
+from quietrank.arrays import Flags, Floats, Integers
 from quietrank.errors import QuietrankError, option
+from quietrank.maths.davidson import tie, win_rate
 from quietrank.maths.links import LOGISTIC, Link
 from quietrank.promise.arguments import file_path, number, parse, whole_number
 from quietrank.promise.declare import declare
@@ -56,6 +57,8 @@ class Batch:
     person: Integers | None
     winner: Integers
     loser: Integers
+    tie: Flags | None = None
+    """which are ties, where the model has them: then nobody won"""
 
 
 def simulate(
@@ -161,16 +164,17 @@ def paper_strengths(n: int, rng: np.random.Generator) -> Floats:
 
 
 def people_votes(
-    theta: Floats, people: int, per_person: int, rng: np.random.Generator, link: Link = LOGISTIC
+    theta: Floats, people: int, per_person: int, rng: np.random.Generator, link: Link = LOGISTIC, nu: float = 0.0
 ) -> Iterator[Batch]:
-    """Each person compares `per_person` pairs drawn uniformly with replacement."""
+    """Each person compares `per_person` pairs drawn uniformly with replacement; with ties by Davidson's ν, if given."""
     votes, n = people * per_person, len(theta)
     for start in range(0, votes, CHUNK):
         index = np.arange(start, min(start + CHUNK, votes))
         i = rng.integers(n, size=len(index))
         j = rng.integers(n - 1, size=len(index))
         j += j >= i  # uniform over the other items
-        yield _decide(theta, i, j, rng, index // per_person, link)
+        person = index // per_person
+        yield _decide_or_tie(theta, i, j, rng, person, nu) if nu > 0 else _decide(theta, i, j, rng, person, link)
 
 
 def graph_votes(theta: Floats, p: float, rng: np.random.Generator) -> Iterator[Batch]:
@@ -187,6 +191,16 @@ def _decide(
     with np.errstate(over="ignore"):  # the difference of two huge scores is infinite, and one always wins
         i_wins = rng.random(len(i)) < link.cdf(theta[i] - theta[j])
     return Batch(person, np.where(i_wins, i, j), np.where(i_wins, j, i))
+
+
+def _decide_or_tie(
+    theta: Floats, i: Integers, j: Integers, rng: np.random.Generator, person: Integers, nu: float
+) -> Batch:
+    with np.errstate(over="ignore"):
+        difference = theta[i] - theta[j]
+    drawn, tied = rng.random(len(i)), tie(difference, nu)
+    i_wins = drawn < win_rate(difference, nu) - tied / 2
+    return Batch(person, np.where(i_wins, i, j), np.where(i_wins, j, i), drawn >= 1 - tied)
 
 
 def item_names(n: int) -> list[str]:
@@ -241,9 +255,10 @@ def synthetic(
     """Votes drawn from a published model, as a pyarrow table that `read_votes` reads. Costs nothing: nobody cast them.
 
     published  a `Release` with method="bradley-terry", on any scale, or a `NoisyTally`, whose scores are computed first
-    votes      how many; every pair is equally likely, and nobody casts two. There are no ties.
-    shape      the columns. "long": person, winner, loser. "arena": model_a, model_b, winner, judge. In both of them the
-               column synthetic is always true, and people are called synthetic-1, synthetic-2 and so on.
+    votes      how many; every pair is equally likely, and nobody casts two. There are ties if the model has them.
+    shape      the columns. "long": person, winner, loser, and tie if there are any. "arena": model_a, model_b, winner,
+               judge. In both of them the column synthetic is always true, and people are called synthetic-1,
+               synthetic-2 and so on.
     group      which ranking is meant, where there is one for each group
     seed       a whole number, 0 or more; the same one gives the same votes. None: new ones each time.
 
@@ -272,13 +287,15 @@ def synthetic_columns(model: PublishedModel, votes: int, shape: object, seed: ob
     if votes > MOST_VOTES:
         raise QuietrankError(f"at most {MOST_VOTES:g} votes can be drawn; got {option('votes', votes)}")
     rng = np.random.default_rng(None if seed is None else _whole("seed", seed, 0))
-    batches = people_votes(model.theta, votes, 1, rng, model.link)
+    batches = people_votes(model.theta, votes, 1, rng, model.link, model.nu)
     shaped = _long if chosen is Shape.LONG else _arena
     return (shaped(batch, np.array(model.names, dtype=object), rng) for batch in batches)
 
 
 def _long(batch: Batch, names: NDArray[Any], rng: np.random.Generator) -> Columns:
     votes = {"person": _nobody(batch), "winner": names[batch.winner], "loser": names[batch.loser]}
+    if batch.tie is not None:
+        votes["tie"] = batch.tie
     return votes | {"synthetic": np.ones(len(batch.winner), dtype=bool)}
 
 
@@ -286,7 +303,10 @@ def _arena(batch: Batch, names: NDArray[Any], rng: np.random.Generator) -> Colum
     """The winner stands on either side with probability 1/2."""
     left = rng.random(len(batch.winner)) < 0.5
     a, b = np.where(left, batch.winner, batch.loser), np.where(left, batch.loser, batch.winner)
-    votes = {"model_a": names[a], "model_b": names[b], "winner": np.where(left, "model_a", "model_b")}
+    winner = np.where(left, "model_a", "model_b")
+    if batch.tie is not None:
+        winner = np.where(batch.tie, "tie", winner)
+    votes = {"model_a": names[a], "model_b": names[b], "winner": winner}
     return votes | {"judge": _nobody(batch), "synthetic": np.ones(len(a), dtype=bool)}
 
 

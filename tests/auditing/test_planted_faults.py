@@ -32,7 +32,8 @@ from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import PERSON_GRID, Bounded, Move, Promise
-from quietrank.statistics.method import Method
+from quietrank.statistics.method import Method, Ties
+from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import Wins
 from quietrank.votes import bound as bounding
 from quietrank.votes import check, snapshot, tally
@@ -71,6 +72,9 @@ CAPPED_MLE = make_case(PERTURBED, "comparison", "add-remove", max_per_person=3)
 SECANT = make_case(PERTURBED, "comparison", link="hyperbolic-secant")
 PUBLISHED = make_case(PERTURBED, "comparison", calibration="published")
 UNANSWERED = make_case(LAPLACE, "comparison", design="uniform", leaves_out=True)
+TIES = make_case(LAPLACE, "person", max_per_person=3, ties=Ties.DAVIDSON)
+FREE_TIES = make_case(LAPLACE, "person", design="uniform", max_per_person=3, ties=Ties.DAVIDSON)
+CLIPPED_TIES = make_case(GAUSSIAN, "person", max_per_person=3, delta=1e-3, ties=Ties.DAVIDSON)
 GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True)
 
 
@@ -436,6 +440,32 @@ def _won_pairs(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
         yield person, (winner, loser)
 
 
+def ties_not_accounted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K is released beside wins and losses as if it were free."""
+    monkeypatch.setattr(WithTies, "l1", lambda self, change, limits, share: self.base.l1(change, limits, share))
+
+
+def a_clip_without_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People are clipped in the norm of the other counts alone: somebody who only ever ties is not clipped at all."""
+    squares = bounding._squared_norms
+
+    def without(rows: Any, terms: dict[str, int], apart: tuple[str, ...]) -> Any:
+        return squares(rows, {name: weight for name, weight in terms.items() if name != "ties"}, apart)
+
+    monkeypatch.setattr(bounding, "_squared_norms", without)
+
+
+def ties_counted_after_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K counts every tie as one, whatever the votes of its person weigh."""
+    sums = tally._won_lost_and_tied
+
+    def unweighted(rows: Any) -> Any:
+        won, lost, _ = sums(rows)
+        return won, lost, (rows.y * (2 - rows.y)).sum() * 2 * PERSON_GRID
+
+    monkeypatch.setattr(tally, "_won_lost_and_tied", unweighted)
+
+
 FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (half_the_laplace_noise, fit, VOTES, "all entries"),
     (half_the_laplace_noise, black_box, TWO_ITEMS, ""),
@@ -490,6 +520,10 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (half_the_scale_inside, loss, PUBLISHED, ""),
     (half_the_noise_inside, sealed, PUBLISHED, "noise inside"),
     (weights_from_a_second_read, growing, GROWING, "times as far"),
+    (ties_not_accounted_for, bounds, TIES, "moves 1.0625 times as far"),
+    (ties_not_accounted_for, loss, TIES, ""),
+    (a_clip_without_ties, bounds, CLIPPED_TIES, "times as far"),
+    (ties_counted_after_bounding, bounds, FREE_TIES, "times as far"),
 ]
 CHECKS = list(dict.fromkeys((attack, case) for _, attack, case, _ in FAULTS))
 

@@ -20,7 +20,7 @@ from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, GroupOf, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
 from quietrank.promise.promise import Promise
-from quietrank.statistics.method import Method
+from quietrank.statistics.method import Method, Ties
 from quietrank.statistics.statistic import Statistic
 
 GAMMA_PER_LOSS = 6.0
@@ -35,6 +35,7 @@ class Case:
     """with its options, where it has any"""
     promise: Promise
     method: Method
+    ties: Ties = Ties.HALF
 
     @property
     def privacy(self) -> Privacy:
@@ -65,7 +66,7 @@ class Case:
     @property
     def calibrated(self) -> Calibrated:
         """The noise that a release of this kind would draw."""
-        return choice.choose(self.promise, self.method, self.mechanism).noise
+        return choice.choose(self.promise, self.method, self.mechanism, ties=self.ties).noise
 
     @property
     def has_exact_loss(self) -> bool:
@@ -144,6 +145,7 @@ def make_case(
     leaves_out: bool = False,
     calibration: str = "tight",
     link: str = "logistic",
+    ties: Ties = Ties.HALF,
     **bounds: Any,
 ) -> Case:
     """A case in plain words; `pairs` are places on the list, `bounds` max_per_person, one_per_pair, delta and clip."""
@@ -156,7 +158,7 @@ def make_case(
     if isinstance(mechanism, PerturbedMLE):
         ridge = _ridge(promise, calibration, link)
         return Case(mechanism.with_options(ridge, None, calibration, link), promise, Method.BRADLEY_TERRY)
-    return Case(mechanism, promise, method)
+    return Case(mechanism, promise, Method.BRADLEY_TERRY if ties is Ties.DAVIDSON else method, ties)
 
 
 def _ridge(promise: Promise, calibration: str, link: str) -> float:

@@ -123,7 +123,8 @@ def _k_norm(calibrated: Calibrated, noise: knorm.KNormNoise, noises: Integers) -
     yield from _sum_zero(points[:, :n], scale)
     if noise.total is not None:
         total = noise.total.scale
-        yield Fit("total", lattice_fit(noises[:, n], lambda k: laplace_cdf(k, total)))
+        for entry in noises[:, n:].T:
+            yield Fit("total or ties", lattice_fit(entry, lambda k: laplace_cdf(k, total)))
 
 
 def _sum_zero(points: Floats, scale: float) -> Iterator[Fit]:
@@ -149,9 +150,10 @@ def _zonotope(body: knorm.Zonotope, points: Floats) -> Iterator[Fit]:
     gauges = norms.zonotope_gauges(body, points)
     yield Fit("gauge", uniform_fit(special.gammainc(d, gauges / float(body.unit))))
     if body.extra is not None:
-        # The cones over the two ends of the extra interval hold one part in d.
-        by_extra = np.abs(points[:, body.graph.vertices]) / float(body.extra) >= gauges * (1 - 1e-12)
-        yield Fit("extra entry", pearson(np.bincount(by_extra, minlength=2), np.array([1 - 1 / d, 1 / d])))
+        # The cones over the two ends of an extra interval hold one part in d.
+        for place in range(body.extra_entries):
+            by_extra = np.abs(points[:, body.graph.vertices + place]) / float(body.extra) >= gauges * (1 - 1e-12)
+            yield Fit("extra entry", pearson(np.bincount(by_extra, minlength=2), np.array([1 - 1 / d, 1 / d])))
     elif (number := _equal_facets(body)) is not None:
         _, counts = np.unique(norms.facets(body, points), return_counts=True)
         missing = np.zeros(max(0, number - len(counts)), dtype=np.int64)

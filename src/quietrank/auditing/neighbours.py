@@ -16,6 +16,7 @@ from quietrank.auditing.cases import Case
 from quietrank.maths import zonotopes
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.statistics.method import Ties
 
 Answer = tuple[int, int, str]
 """two items and `a`, `b`, `tie`, `?` for an outcome that cannot be read, or empty text for none"""
@@ -187,8 +188,9 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
     near = next(pair[0] for pair in pairs if pair[1] == last)
     one: Saying = ((i, j, "a"),)
     tie: Saying = ((i, j, "tie"),)
+    apart = _ties_and_wins(case)
     if case.privacy.unit is Unit.COMPARISON:
-        return [(one, _turned(one)), (tie, ((near, last, "a"),)), (one, tie), (((last, near, "a"),), one)]
+        return [*apart, (one, _turned(one)), (tie, ((near, last, "a"),)), (one, tie), (((last, near, "a"),), one)]
     cut, first, second = _split(case)
     full = (*cut, *first, *second)
     within_tied = tuple((i, j, "tie") for i, j, _ in (*first, *second))
@@ -206,7 +208,22 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
         (tie * limit, ((last, near, "b"),) * limit),
         (one * 5 + _turned(one) * 2, ((last, near, "tie"), (near, last, "a"), (j, i, "a"))),
     ]
-    return [*whole, *many, *rest] if case.privacy.one_per_pair else [*many, *whole, *rest]
+    return [*apart, *whole, *many, *rest] if case.privacy.one_per_pair else [*apart, *many, *whole, *rest]
+
+
+def _ties_and_wins(case: Case) -> list[tuple[Saying, Saying]]:
+    """Where ties are counted apart: nothing but ties on one pair, and nothing but wins on a pair of other items; and so
+    many ties that no norm without them would notice. Under `outcome` the pairs stay, and ties become wins."""
+    if case.ties is Ties.HALF:
+        return []
+    (i, j), limit = case.items.graph.edges[0], case.privacy.limit
+    k, m = next((pair for pair in case.items.graph.edges if not {i, j} & set(pair)), (i, j))
+    if case.privacy.neighbours is Neighbours.OUTCOME:
+        return []
+    return [
+        (((i, j, "tie"),) * limit, ((k, m, "a"),) * limit),
+        (((i, j, "tie"),) * (20 * limit + 1), ((k, m, "a"),)),
+    ]
 
 
 def _split(case: Case) -> tuple[Saying, Saying, Saying]:

@@ -83,8 +83,9 @@ def signed(calibrated: Calibrated, values: Integers) -> Integers:
     """(wins, −losses) where the body of the noise is for these; otherwise the values unchanged."""
     if not (isinstance(calibrated.noise, knorm.KNormNoise) and calibrated.statistic.mirrored):
         return values
-    half = values.shape[-1] // 2
-    return np.concatenate([values[..., :half], -values[..., half:]], axis=-1)
+    half = len(calibrated.promise.items)
+    wins, losses, others = values[..., :half], values[..., half : 2 * half], values[..., 2 * half :]
+    return np.concatenate([wins, -losses, others], axis=-1)
 
 
 def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
@@ -99,7 +100,7 @@ def zonotope_gauge(body: knorm.Zonotope, point: list[int]) -> Fraction:
             return INFINITE
         if through:
             largest = max(largest, Fraction(through, leaving))
-    return largest if body.extra is None else max(largest, Fraction(abs(point[n])) / body.extra)
+    return largest if body.extra is None else max(largest, Fraction(max(map(abs, point[n:]))) / body.extra)
 
 
 def zonotope_gauges(body: knorm.Zonotope, points: Floats) -> Floats:
@@ -108,7 +109,9 @@ def zonotope_gauges(body: knorm.Zonotope, points: Floats) -> Floats:
     gauges = zonotopes.gauges(body.graph, points[:, :n])
     if gauges is None:
         raise AssertionError("this graph is too large to be audited")
-    return gauges if body.extra is None else np.maximum(gauges, np.abs(points[:, n]) / float(body.extra))
+    if body.extra is None:
+        return gauges
+    return np.maximum(gauges, np.abs(points[:, n:]).max(axis=1) / float(body.extra))
 
 
 def facets(body: knorm.Zonotope, points: Floats) -> Integers:

@@ -168,7 +168,7 @@ def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None)
     ledger, inside = Recorder(), case.perturbed
     options: dict[str, Any] = {"mechanism": case.mechanism.name, "ledger": ledger}
     if inside is None:
-        options["method"] = case.method
+        options |= {"method": case.method, "ties": case.ties}
     else:
         options |= {"calibration": inside.calibration, "link": inside.link.name}
         options |= {} if gamma is None else {"gamma": gamma}
@@ -189,7 +189,8 @@ def _without_noise(published: dict[str, Any]) -> dict[str, Any]:
     }
     known = {name: published["certainty"] and published["certainty"][name] for name in ("level", "simultaneous", "top")}
     bought = published["scatter"] and {name: v for name, v in published["scatter"].items() if name != "value"}
-    return published | {"ranking": names, "certainty": known, "scatter": bought}
+    tied = published["ties"] and published["ties"]["model"]
+    return published | {"ranking": names, "certainty": known, "scatter": bought, "ties": tied}
 
 
 def read_rows(case: Case, rows: Sequence[Row], folder: Path) -> Votes:

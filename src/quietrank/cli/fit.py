@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import LINKS, Format, Printed, SkipInvalid, VotesOptions, choice, ranking, reads_votes
+from quietrank.cli.options import LINKS, Format, Printed, SkipInvalid, Ties, VotesOptions, choice, ranking, reads_votes
 from quietrank.render.screen import busy, warn
 
 
@@ -14,6 +14,7 @@ def fit(
     source: VotesOptions,
     ridge: Annotated[float, ranking("γ in (γ/2)‖θ‖²; 0 is maximum likelihood.", min=0)] = 0.0,
     link: Annotated[str, ranking("The model of a vote.", choice(LINKS))] = "logistic",
+    ties: Ties = "half",
     cluster: Annotated[
         bool | None,
         ranking(
@@ -35,6 +36,6 @@ def fit(
 
     with busy("fitting …"):
         votes = source.read(any_items=True, skip_invalid=skip_invalid)
-        scores = pipeline.fit(votes, ridge=ridge, link=link, cluster=cluster, level=level)
+        scores = pipeline.fit(votes, ridge=ridge, link=link, ties=ties, cluster=cluster, level=level)
     warn(WARNING)
     print_result(scores, render_fit, format)

@@ -45,6 +45,7 @@ UNIT, NEIGHBOURS, DESIGN = map(choice, (privacy.Unit, privacy.Neighbours, privac
 
 # Written out, because what defines them takes a second to import; a test compares.
 METHODS = ("auto", "net-wins", "wins", "win-rate", "bradley-terry")
+TIES = ("half", "davidson")
 CALIBRATIONS = ("tight", "published")
 LINKS = ("logistic", "hyperbolic-secant")
 SCALES = ("log-odds", "elo", "probability")
@@ -112,6 +113,10 @@ Delta = Annotated[
     float, promise("Above 0, such as 1e-6, it allows Gaussian noise: better for many votes per person.", "D")
 ]
 Method = Annotated[str, ranking("What items are ranked by.", choice(METHODS))]
+Ties = Annotated[
+    str,
+    ranking("A tie is half a win for each side, or an outcome of its own with a chance of its own.", choice(TIES)),
+]
 Gamma = Annotated[str, ranking("Ridge of Bradley-Terry scores.", "[auto|NUMBER]")]
 By = Annotated[str | None, ranking("Column of a vote's group; each group gets a ranking, all for one ε.", "COLUMN")]
 Groups = Annotated[str | None, ranking("All groups, with --by: a file with one per line, or a,b,c.", "FILE|a,b,c")]

@@ -56,6 +56,7 @@ def rank(
     by_person: options.ByPerson = False,
     overall: options.Overall = False,
     method: options.Method = "auto",
+    ties: options.Ties = "half",
     gamma: options.Gamma = "auto",
     mechanism: Annotated[str, options.ranking("What noise is drawn.", options.MECHANISM)] = "auto",
     comparisons_per_item: Annotated[
@@ -119,7 +120,7 @@ def rank(
     request = pipeline.Request.of(
         mechanism, method, ridge, comparisons_per_item, calibration, link,
         view=View.of(level, simultaneous, scale, anchor), sampling_share=parse_auto("sampling-share", sampling_share),
-        overall=overall,
+        overall=overall, ties=ties,
     )  # fmt: skip
     if save_tally is not None:
         request = request.of_counts()

@@ -23,6 +23,7 @@ from quietrank.cli.options import (
     ScoreAnchor,
     ScoreScale,
     Simultaneous,
+    Ties,
     result,
 )
 from quietrank.cli.rank import parse_auto
@@ -32,6 +33,7 @@ from quietrank.render.screen import progress
 def rerank(
     tally: Annotated[Path, typer.Argument(help="What rank --save-tally wrote.", metavar="TALLY.json")],
     method: Method = "auto",
+    ties: Ties = "half",
     gamma: Gamma = "auto",
     level: Level = 0.9,
     simultaneous: Simultaneous = False,
@@ -55,7 +57,7 @@ def rerank(
     check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(tally,))
     ridge = parse_auto("gamma", gamma)
     view = View.of(level, simultaneous, scale, anchor)
-    request = pipeline.Request.of("auto", method, ridge, view=view, overall=overall)
+    request = pipeline.Request.of("auto", method, ridge, view=view, overall=overall, ties=ties)
     with progress("comparing items …") as tell:
         release = pipeline.release_of(load_any(tally), request, tell)
     shown = release if top is None else release.top(top)

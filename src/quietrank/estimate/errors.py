@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from quietrank.arrays import Floats
-from quietrank.estimate.methods import around_of
-from quietrank.estimate.sources import NoError, Sources, exposures, given_design, has_limit, laplacian
-from quietrank.maths.links import LOGISTIC
+from quietrank.estimate.methods import Estimate, around_of
+from quietrank.estimate.sources import SEED, NoError, Sources, exposures, given_design, has_limit, laplacian
+from quietrank.maths.davidson import tie
 from quietrank.mechanisms.scatter import Around
 from quietrank.statistics.method import Method
 
@@ -49,6 +49,8 @@ class Error:
     """what was assumed"""
     rates: Rates | None = None
     """what intervals are made from, where that is better than the draws"""
+    of_ties: Floats | None = None
+    """draws of the error of the weight of all ties, given the scores; where these have a model"""
 
     def relative_to(self, item: int) -> Error:
         """The same for the differences to one item."""
@@ -102,16 +104,74 @@ def of_many(sources: Sources) -> Error:
         return _many_net_wins(sources, s)
     d, of_d = exposures(sources)
     u = np.clip(s / d, -0.5, 0.5)
-    sampling, factor, notes = sources.sampling(d * (0.25 - u**2), around_of(noisy.privacy.design, method))
+    theta, model = estimate.scores, estimate.model
+    opponents = np.quantile(theta, (np.arange(OPPONENTS) + 0.5) / OPPONENTS)
+    difference = theta[:, None] - opponents
+    square = tie_free(estimate, difference).mean(axis=1) if estimate.nu is not None else 0.25
+    sampling, factor, notes = sources.sampling(d * (square - u**2), around_of(noisy.privacy.design, method))
     of_s, notes = sampling + sources.of_net_wins - u * of_d, (*notes, *_few_opponents(method))
     if method is Method.WIN_RATE:
         noise = typical((sources.of_net_wins - u * of_d) / d)
         return Error(0.5 + s / d, of_s / d, noise, factor, notes, Rates(s, d, of_s + u * of_d, of_d))
-    theta, gamma = estimate.scores, estimate.gamma or 0.0
-    opponents = np.quantile(theta, (np.arange(OPPONENTS) + 0.5) / OPPONENTS)
-    own = d * LOGISTIC.curvature(theta[:, None] - opponents).mean(axis=1)
-    noise = typical((of_s - sampling) / own)
-    return Error(theta * (1 + gamma / own), of_s / own, noise, factor, notes)
+    gamma = estimate.gamma or 0.0
+    own = d * model.curvature(difference).mean(axis=1)
+    noise, of_ties = typical((of_s - sampling) / own), None
+    if estimate.nu is not None:
+        chance, rate = tie(difference, estimate.nu), model.cdf(difference) - 0.5
+        known = TieModel.of_means(d, chance, rate)
+        of_log = known.of_log_nu(sources, factor, of_d, np.zeros((1, len(d))))
+        of_s, of_ties = of_s - of_log[:, None] * known.bent, of_log * known.information
+    return Error(theta * (1 + gamma / own), of_s / own, noise, factor, notes, of_ties=of_ties)
+
+
+def tie_free(estimate: Estimate, difference: Floats) -> Floats:
+    """The mean of (y − ½)²: a quarter of the chance that there is no tie."""
+    return np.asarray((1 - tie(difference, estimate.nu or 0.0)) / 4)
+
+
+@dataclass(frozen=True, eq=False)
+class TieModel:
+    """What the likelihood says about ln ν beside the scores."""
+
+    bent: Floats
+    """b: how the expected net wins of each item change with ln ν while scores stay, −Σ_j M_ij·t·(p − ½)"""
+    information: float
+    """Σ M t(1 − t): how the expected ties change with ln ν"""
+    total: float
+    share: float
+    """of votes that are expected to be ties"""
+    hold: Floats | None = None
+    """bᵀH⁺, H the curvature of the scores; None: left out"""
+    pairs_known: bool = False
+
+    @classmethod
+    def of_means(cls, d: Floats, chance: Floats, rate: Floats) -> TieModel:
+        """For many items: every item against some opponents, a column each."""
+        tied = float(d @ chance.mean(axis=1)) / 2
+        information = float(d @ (chance * (1 - chance)).mean(axis=1)) / 2
+        return cls(-d * (chance * rate).mean(axis=1), information, float(d.sum()) / 2, 2 * tied / float(d.sum()))
+
+    def of_log_nu(self, sources: Sources, factor: float, of_d: Floats, of_s: Floats) -> Floats:
+        """Draws of the error of ln ν; `of_s` are those of net wins but for the sample.
+
+        The efficient information is D = Σ M t(1 − t) − bᵀH⁺b. Of K − bᵀH⁺s the sample varies by D where the pairs are
+        known, and else by the variance of K among all votes, less bᵀH⁺b; φ times as much where votes hang together.
+        """
+        held = 0.0 if self.hold is None else float(self.hold @ self.bent)
+        information = max(self.information - held, 1e-3 * self.information, LEAST_INFORMATION)
+        spread = self.information if self.pairs_known else self.total * self.share * (1 - self.share)
+        sample = np.random.default_rng(SEED + 100).normal(size=sources.draws)
+        noise = sources.noise.ties
+        error = sample * np.sqrt(factor * max(spread - held, information))
+        if noise is not None:
+            error = error + noise
+        error = error - self.share * of_d.sum(axis=1) / 2
+        if self.hold is not None:
+            error = error - of_s @ self.hold
+        return np.asarray(error / information)
+
+
+LEAST_INFORMATION = 1e-6
 
 
 def _many_net_wins(sources: Sources, s: Floats) -> Error:

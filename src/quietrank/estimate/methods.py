@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,12 +11,14 @@ import numpy as np
 from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError, SolverError, option
 from quietrank.estimate.noisy import NoisyTally
-from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
+from quietrank.maths.davidson import Davidson
+from quietrank.maths.links import LOGISTIC, Link
+from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores, fit_with_ties
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
-from quietrank.statistics.method import Method
+from quietrank.statistics.method import Method, Ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,25 +32,36 @@ class Estimate:
     assumptions: tuple[str, ...]
     gamma: float | None = None
     """the ridge of Bradley–Terry scores"""
+    nu: float | None = None
+    """the tie parameter of Davidson's model; None: ties are half wins"""
+
+    @property
+    def model(self) -> Link:
+        """How scores become win rates."""
+        return LOGISTIC if self.nu is None else Davidson(self.nu)
 
 
-def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] = "auto") -> Estimate:
-    """Score every item by the method; `gamma` is the ridge of Bradley–Terry scores."""
-    method = resolve(noisy, method)
+def estimate(
+    noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] = "auto", ties: Ties = Ties.HALF
+) -> Estimate:
+    """Score every item by the method; `gamma` is the ridge of Bradley–Terry scores, `ties` what a tie is to them."""
+    method = resolve(noisy, method, ties)
     if noisy.scores is not None:
         return _released_scores(noisy, noisy.scores, method)
     win_rate, net_wins = win_rates(noisy), noisy.net_wins
-    ridge = None
+    ridge = nu = None
     if method is Method.BRADLEY_TERRY:
-        fitted = bradley_terry(noisy, gamma)
-        scores, ridge = fitted.theta, fitted.gamma
+        fitted = bradley_terry(noisy, gamma, ties)
+        scores, ridge, nu = fitted.theta, fitted.gamma, fitted.nu if ties is Ties.DAVIDSON else None
     else:
         counts = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
         scores = _released(counts, noisy, method)
     rates = None if win_rate is None else np.clip(win_rate, 0, 1)
     known = noisy.public_pairs is not None
     notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
-    return Estimate(method, scores, rates, net_wins, notes, ridge)
+    if ties is Ties.DAVIDSON:
+        notes = (*notes, *_about_ties(noisy))
+    return Estimate(method, scores, rates, net_wins, notes, ridge, nu)
 
 
 def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estimate:
@@ -59,17 +73,38 @@ def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estim
     return Estimate(method, scores, None, None, notes, gamma)
 
 
-def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
+def _about_ties(noisy: NoisyTally) -> tuple[str, ...]:
+    """What Davidson's model assumes, and what it cost to count ties apart."""
+    price = dict(noisy.figures).get("ties_price")
+    paid = "at no cost: the noise on all other counts is what it would be without."
+    if isinstance(price, float) and price >= 5e-5:
+        paid = f"which made the noise on all other counts {100 * price:.2g} % larger."
+    return (
+        "It is assumed, not checked, that a tie is likelier the more alike two items are, and for all pairs of equal "
+        "items equally likely (Davidson's model); scores are log-odds of winning where there is no tie.",
+        f"The weight of all ties was counted apart, {paid}",
+    )
+
+
+def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"], ties: Ties = Ties.HALF) -> Scores:
     """Bradley–Terry scores from the noisy net wins and what is known of the design."""
     net_wins, noise = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY), noisy.law.spread
+    fit = partial(fit_scores, net_wins) if ties is Ties.HALF else partial(fit_with_ties, net_wins, _ties(noisy))
     try:
-        return fit_scores(
-            net_wins, design_of(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis
-        )
+        return fit(design_of(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
     except ArithmeticError:
         raise SolverError(
             f"{option('gamma', gamma)} is too small for noise like this; use a larger one, or {option('gamma', 'auto')}"
         ) from None
+
+
+def _ties(noisy: NoisyTally) -> float:
+    if noisy.ties is not None:
+        return noisy.ties
+    raise QuietrankError(
+        f"{option('ties', Ties.DAVIDSON)} needs the weight of all ties, and this tally holds {noisy.statistic} only; "
+        f"rank with {option('ties', Ties.DAVIDSON)} in the first place, or use {option('ties', Ties.HALF)} here"
+    )
 
 
 def design_of(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
@@ -92,11 +127,12 @@ def _released(values: Floats | None, noisy: NoisyTally, method: Method) -> Float
     )
 
 
-def resolve(noisy: NoisyTally, method: Method) -> Method:
-    """`auto`: net wins where every item was compared equally often, or nothing else is known; else the win rate."""
+def resolve(noisy: NoisyTally, method: Method, ties: Ties = Ties.HALF) -> Method:
+    """`auto`: net wins where every item was compared equally often, or nothing else is known; else the win rate; scores
+    where ties have a model of their own."""
     if method is not Method.AUTO:
         return method
-    if noisy.scores is not None:
+    if noisy.scores is not None or ties is Ties.DAVIDSON:
         return Method.BRADLEY_TERRY
     if noisy.net_wins is None:
         return Method.WINS
@@ -117,16 +153,19 @@ class Expected:
 
     around: Around
     values: Floats
+    nu: float = 0.0
+    """PAIRS: the tie parameter of Davidson's model; 0: ties are half wins"""
 
 
-def expected_of(noisy: NoisyTally, method: Method) -> Expected:
+def expected_of(noisy: NoisyTally, method: Method, ties: Ties = Ties.HALF) -> Expected:
     """What this method expects of a person, to measure the scatter around: public, because the tally is."""
-    resolved, n = resolve(noisy, method), len(noisy.items)
+    resolved, n = resolve(noisy, method, ties), len(noisy.items)
     if noisy.scores is not None:
         return Expected(Around.PAIRS, noisy.scores)
     around = around_of(noisy.privacy.design, resolved)
     if around is Around.PAIRS:
-        return Expected(around, estimate(noisy, resolved).scores)
+        known = estimate(noisy, resolved, ties=ties)
+        return Expected(around, known.scores, known.nu or 0.0)
     if around is Around.VOTES and noisy.net_wins is not None:
         return Expected(around, np.clip(noisy.net_wins / max(noisy.total or 1.0, 1.0), -0.5, 0.5))
     rates = win_rates(noisy)

@@ -159,6 +159,12 @@ class NoisyTally:
         return self._votes(self._reading.exposure)
 
     @property
+    def ties(self) -> float | None:
+        """K, the weight of all ties, with noise on it, if it was released."""
+        known = self._votes(self._reading.ties)
+        return None if known is None else float(known)
+
+    @property
     def count_sd(self) -> float:
         """The standard deviation of the noise on what items are ranked by: net wins, or wins."""
         return self.statistic.ranked_by(self.law.spread)

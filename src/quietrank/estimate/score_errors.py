@@ -12,9 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from quietrank.arrays import Floats
-from quietrank.estimate.errors import Error, Rates, typical
+from quietrank.estimate.errors import Error, Rates, TieModel, tie_free, typical
 from quietrank.estimate.sources import SEED, NoError, Sources, exposures, given_design, laplacian, require_connected
-from quietrank.maths.links import LOGISTIC, Link
+from quietrank.maths.davidson import tie
+from quietrank.maths.links import Link
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around
 from quietrank.promise.privacy import Design
@@ -27,19 +28,37 @@ def scores(sources: Sources) -> Error:
     assert s is not None
     assert gamma is not None
     require_connected(met)
-    expected = LOGISTIC.cdf(_differences(theta)) - 0.5
-    sampling, factor, notes = sources.sampling(*given_design(sources, met, expected))
-    of_s, curvature = sampling + sources.of_net_wins, met * (0.25 - expected**2)
+    estimate, difference = sources.estimate, _differences(theta)
+    expected = estimate.model.cdf(difference) - 0.5
+    square = 0.25 if estimate.nu is None else tie_free(estimate, difference)
+    sampling, factor, notes = sources.sampling(*given_design(sources, met, expected, square))
+    of_s, curvature = sampling + sources.of_net_wins, met * (square - expected**2)
     if noisy.privacy.design is Design.PUBLIC:
         d, of_d = met.sum(axis=1), np.zeros((1, sources.n))
     else:
         d, of_d = exposures(sources)
         of_s = of_s - _of_others(met * expected, d, of_d)
-    inverse = _inverse(curvature)
+    inverse, of_ties = _inverse(curvature), None
+    if estimate.nu is not None:
+        known = _tie_model(met, tie(difference, estimate.nu), expected, inverse, noisy.privacy.design is Design.PUBLIC)
+        of_log = known.of_log_nu(sources, factor, of_d, of_s - sampling - of_d * (s / d))
+        of_s, of_ties, notes = of_s - of_log[:, None] * known.bent, of_log * known.information, (*notes, TIES_ALIKE)
     noise = typical((of_s - sampling - of_d * (s / d)) @ inverse)
     own = curvature.sum(axis=1)
-    draws, rates = _of_scores(_Model(met, theta, LOGISTIC), s - s.mean(), d, of_s, of_d, inverse, own)
-    return Error(theta + gamma * (inverse @ theta), draws, noise, factor, notes, rates)
+    draws, rates = _of_scores(_Model(met, theta, estimate.model), s - s.mean(), d, of_s, of_d, inverse, own)
+    return Error(theta + gamma * (inverse @ theta), draws, noise, factor, notes, rates, of_ties)
+
+
+TIES_ALIKE = (
+    "For the interval of the chance of a tie it is assumed that the ties of one person hang together as much as their "
+    "other answers do."
+)
+
+
+def _tie_model(met: Floats, chance: Floats, expected: Floats, inverse: Floats, pairs_known: bool) -> TieModel:
+    bent, total = -(met * chance * expected).sum(axis=1), float(met.sum()) / 2
+    information, share = float((met * chance * (1 - chance)).sum()) / 2, float((met * chance).sum()) / 2 / total
+    return TieModel(bent, information, total, share, bent @ inverse, pairs_known)
 
 
 def _differences(theta: Floats) -> Floats:

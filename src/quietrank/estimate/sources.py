@@ -169,21 +169,24 @@ def _below(z: float) -> float:
 # ---- who met whom ---------------------------------------------------------------------------------------------------
 
 
-def given_design(sources: Sources, met: Floats, expected: Floats) -> tuple[Floats, Around]:
+def given_design(
+    sources: Sources, met: Floats, expected: Floats, square: Floats | float = 0.25
+) -> tuple[Floats, Around]:
     """The covariance of the net wins of independent votes, given what the method takes as known about who met whom.
 
-    `expected` is p − ½ of each pair. One vote adds (y − ½)(e_i − e_j). Given the pairs its covariance is p(1 − p) times
-    (e_i − e_j)(e_i − e_j)ᵀ; else the pair varies as well, around T votes in all, or around the exposures.
+    `expected` is p − ½ of each pair, `square` the mean of (y − ½)², which is below ¼ where ties have a model. One vote
+    adds (y − ½)(e_i − e_j). Given the pairs its covariance is the variance of y times (e_i − e_j)(e_i − e_j)ᵀ; else the
+    pair varies as well, around T votes in all, or around the exposures.
     """
     around = around_of(sources.noisy.privacy.design, sources.estimate.method)
     if around is Around.PAIRS:
-        return laplacian(met * (0.25 - expected**2)), around
+        return laplacian(met * (square - expected**2)), around
     s, d = (met * expected).sum(axis=1), met.sum(axis=1)
     if around is Around.VOTES:
-        return laplacian(met / 4) - 2 * np.outer(s, s) / d.sum(), around
+        return laplacian(met * square) - 2 * np.outer(s, s) / d.sum(), around
     u = s / d
-    shape = met * (expected * (u[:, None] - u) + np.outer(u, u) - 0.25)
-    return shape + np.diag(d * (0.25 - u**2)), around
+    shape = met * (expected * (u[:, None] - u) + np.outer(u, u) - square)
+    return shape + np.diag((met * square).sum(axis=1) - d * u**2), around
 
 
 def exposures(sources: Sources) -> tuple[Floats, Floats]:

@@ -12,11 +12,13 @@ import numpy as np
 
 from quietrank.arrays import Floats, Integers
 from quietrank.estimate.errors import MOST_DENSE, Error, Rates, net_wins, of_many, win_rates
-from quietrank.estimate.methods import Estimate
+from quietrank.estimate.methods import Estimate, design_of
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.score_errors import released_scores, scores
 from quietrank.estimate.sources import NoError, Sources
 from quietrank.maths import ranks
+from quietrank.maths.davidson import equal_chance
+from quietrank.maths.scores import nu_for, ties_expected
 from quietrank.statistics.method import Method
 
 MANY_DRAWS, FEW_DRAWS, MANY_ITEMS = 4000, 1000, 50
@@ -42,6 +44,8 @@ class Uncertainty:
     noise_sd: float
     factor: float | None
     notes: tuple[str, ...]
+    ties: tuple[float, float] | None = None
+    """the interval of the chance of a tie of equal items, where ties have a model"""
 
 
 def uncertainty(
@@ -70,7 +74,17 @@ def uncertainty(
         wide = _intervals(error, level, simultaneous=True)
         rank_sets, tier = ranks.rank_sets_of_intervals(*wide), ranks.tiers_of_intervals(order, *wide)
     first, among = ranks.chances(error.centre, error.draws, top)
-    return Uncertainty(low, high, *rank_sets, tier, first, among, error.noise_sd, error.factor, error.notes)
+    ties = None if error.of_ties is None else _chance_of_ties(noisy, estimate, error.of_ties, level)
+    return Uncertainty(low, high, *rank_sets, tier, first, among, error.noise_sd, error.factor, error.notes, ties)
+
+
+def _chance_of_ties(noisy: NoisyTally, estimate: Estimate, of_ties: Floats, level: float) -> tuple[float, float]:
+    """An interval of the weight of all ties, carried over to ν, and from there to the chance of equal items."""
+    theta, nu, design = estimate.scores, estimate.nu or 0.0, design_of(noisy)
+    reach = float(ranks.critical_values(np.abs(of_ties)[:, None], level)[0])
+    middle = ties_expected(theta, nu, design)
+    low, high = (nu_for(theta, middle + sign * reach, design, nu) for sign in (-1, 1))
+    return equal_chance(low), 1.0 if np.isinf(high) else equal_chance(high)
 
 
 def error_of(noisy: NoisyTally, estimate: Estimate, draws: int) -> Error:

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 from quietrank.maths.fit import MAX_STANDARD_ERRORS, Fit
+from quietrank.maths.tied_fit import TiedFit
 
 FEW_PEOPLE = 30
 """below about as many the sandwich tends to be too small"""
@@ -28,8 +29,24 @@ def clustered_covariance(fit: Fit, gradients: csr_array) -> Floats:
     0 on every component, so P g_p = g_p.
     """
     people = gradients.shape[0]
+    if isinstance(fit, TiedFit):
+        gradients = _given_ties(fit, gradients)
     bread, meat = fit.covariance, _squared(gradients)
     return np.asarray(people / (people - 1) * (bread @ (meat @ bread)))
+
+
+def _given_ties(fit: TiedFit, gradients: csr_array) -> csr_array:
+    """g − b·g_λ/Σ M t(1 − t), g_λ the last column: times the covariance of the scores, which knows that ν was fitted,
+    it is a person's part in the error of the scores."""
+    people, entries = gradients.shape
+    if people * (entries - 1) > MOST_DENSE_ENTRIES:
+        raise ClusterError(f"there are more than {MOST_DENSE_ENTRIES} combinations of a person and an item")
+    whole = gradients.toarray()
+    return csr_array(whole[:, :-1] - np.outer(whole[:, -1], fit.bent / fit.information))
+
+
+MOST_DENSE_ENTRIES = 50_000_000
+"""of a matrix in memory: 400 megabytes"""
 
 
 def _squared(gradients: csr_array) -> Floats | csr_array:

@@ -1,6 +1,7 @@
 """Points θ and masses m in; the all-pairs sums Σ_j m_j f(θ_i − θ_j) out, without forming the pairs.
 
-f is the centred logistic function u(x) = σ(x) − 1/2 = tanh(x/2)/2 or its slope u'(x) = σ'(x).
+f is the centred logistic function u(x) = σ(x) − 1/2 = tanh(x/2)/2 or its slope u'(x) = σ'(x); or, with a tie parameter
+ν > 0, the centred win rate of Davidson's model, its slope, or its chance of a tie (davidson.py).
 
 How. The line is cut into cells of width w. Inside a cell a point is t ∈ [−1, 1], and f(x − y) is replaced by
 its Chebyshev interpolant with p nodes in both x and y. A cell then only needs p moments of its masses, two
@@ -13,10 +14,15 @@ the parameter is ρ = b + √(b² + 1) with b = 2β/w, and there |σ| ≤ V = 1/
 4Vρ^{-(p−1)}/(ρ − 1) (Trefethen, Approximation Theory and Approximation Practice, theorem 8.2); interpolating in y
 as well adds the same times the Lebesgue constant Λ ≤ 1 + (2/π) log p. The cut at distance c = (R − 1)w adds e^{−c}.
 So |error_i| ≤ ERROR_BOUND · Σ_j |m_j|, with ERROR_BOUND about 5e-12 for the constants below.
+
+With ν > 0: 2 cosh(z/2) has a positive real part for |Im z| < π, so |2 cosh(z/2) + ν| is at least |2 cosh(z/2)| and at
+least ν. Hence all three functions are analytic in the same strip, |A'| ≤ V + 1/2, |A''| ≤ V' + 1/4 and P(tie) ≤ 1
+there, and the bound holds, but for a few per cent. They are constant beyond c to νe^{−c/2}, so cells reach more than
+twice as far.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from math import cos, log, pi, sin, sqrt
 from typing import Protocol
@@ -24,6 +30,7 @@ from typing import Protocol
 import numpy as np
 
 from quietrank.arrays import Floats, Integers, Places
+from quietrank.maths import davidson
 
 CELL = 0.5
 NODES = 10
@@ -55,19 +62,24 @@ class Field(Protocol):
     def slope(self, mass: Floats) -> Floats:
         """Σ_j m_j u'(θ_i − θ_j), for every i."""
 
+    def ties(self, mass: Floats) -> Floats:
+        """Σ_j m_j P(tie of i and j), for every i."""
 
-def all_pairs(theta: Floats) -> Field:
+
+def all_pairs(theta: Floats, nu: float = 0.0) -> Field:
     """The field of the points θ: exact for few points, by cells (to ERROR_BOUND) for many."""
-    return DenseField.at(theta) if theta.size <= DENSE_LIMIT else CellField.at(theta)
+    return DenseField.at(theta, nu) if theta.size <= DENSE_LIMIT else CellField.at(theta, nu)
 
 
-def u(x: Floats) -> Floats:
-    """σ(x) − 1/2."""
-    return 0.5 * np.tanh(0.5 * x)
+def u(x: Floats, nu: float = 0.0) -> Floats:
+    """σ(x) − 1/2, or with ties P(win) + P(tie)/2 − 1/2."""
+    return davidson.centred_rate(x, nu) if nu > 0 else 0.5 * np.tanh(0.5 * x)
 
 
-def u_slope(x: Floats) -> Floats:
-    """σ'(x)."""
+def u_slope(x: Floats, nu: float = 0.0) -> Floats:
+    """Its derivative."""
+    if nu > 0:
+        return davidson.slope(x, nu)
     # σ' = σ(1 − σ) = 1/4 − u² loses all digits in the tails; e/(1 + e)² with e = exp(−|x|) keeps them.
     e = np.exp(-np.abs(x))
     return np.asarray(e / (1 + e) ** 2)
@@ -77,19 +89,24 @@ def u_slope(x: Floats) -> Floats:
 class DenseField:
     """The sums as two n × n matrices."""
 
+    theta: Floats
+    nu: float
     pull_matrix: Floats
     slope_matrix: Floats
 
     @classmethod
-    def at(cls, theta: Floats) -> "DenseField":
+    def at(cls, theta: Floats, nu: float = 0.0) -> "DenseField":
         difference = theta[:, None] - theta[None, :]
-        return cls(u(difference), u_slope(difference))
+        return cls(theta, nu, u(difference, nu), u_slope(difference, nu))
 
     def pull_and_slope(self, mass: Floats) -> tuple[Floats, Floats]:
         return self.pull_matrix @ mass, self.slope_matrix @ mass
 
     def slope(self, mass: Floats) -> Floats:
         return self.slope_matrix @ mass
+
+    def ties(self, mass: Floats) -> Floats:
+        return davidson.tie(self.theta[:, None] - self.theta[None, :], self.nu) @ mass
 
 
 @dataclass(frozen=True)
@@ -101,9 +118,10 @@ class CellField:
     neighbours: list[tuple[Places, Places]]  # pairs of occupied cells 1, 2, …, R apart
     edges: list[int]  # points edges[c] … edges[c + 1] − 1, in that order, are in cell c
     basis: list[Floats]  # for each cell, T_0(t_i), …, T_{p−1}(t_i) in column i
+    nu: float = 0.0
 
     @classmethod
-    def at(cls, theta: Floats) -> "CellField":
+    def at(cls, theta: Floats, nu: float = 0.0) -> "CellField":
         scaled = theta / CELL
         number = np.floor(scaled)
         order = None if bool(np.all(number[1:] >= number[:-1])) else _argsort(number)
@@ -114,17 +132,21 @@ class CellField:
         t = 2 * (scaled - number) - 1
         basis = [_chebyshev(t[start:stop]) for start, stop in pairwise(edges)]
         cells = number[starts].astype(np.int64)
-        return cls(order, cells, _neighbours(cells), edges, basis)
+        return cls(order, cells, _neighbours(cells, _reach(nu)), edges, basis, nu)
 
     def pull_and_slope(self, mass: Floats) -> tuple[Floats, Floats]:
-        moments = self._moments(mass)
-        pull = _near(self.neighbours, moments, _tables().pull) + _far(self.cells, moments)
-        slope = _near(self.neighbours, moments, _tables().slope)
+        moments, tables = self._moments(mass), _tables(self.nu)
+        pull = _near(self.neighbours, moments, tables.pull) + _far(self.cells, moments, tables.reach)
+        slope = _near(self.neighbours, moments, tables.slope)
         both = self._values(np.stack([pull, slope], axis=1))
         return both[0], both[1]
 
     def slope(self, mass: Floats) -> Floats:
-        received = _near(self.neighbours, self._moments(mass), _tables().slope)
+        received = _near(self.neighbours, self._moments(mass), _tables(self.nu).slope)
+        return np.asarray(self._values(received[:, None, :])[0])
+
+    def ties(self, mass: Floats) -> Floats:
+        received = _near(self.neighbours, self._moments(mass), _tables(self.nu).ties)
         return np.asarray(self._values(received[:, None, :])[0])
 
     def _moments(self, mass: Floats) -> Floats:
@@ -170,24 +192,35 @@ class _Tables:
 
     pull: Floats
     slope: Floats
+    ties: Floats
+
+    @property
+    def reach(self) -> int:
+        return len(self.pull) // 2
 
 
-@cache
-def _tables() -> _Tables:
+def _reach(nu: float) -> int:
+    """R: how many cells away f is constant to rounding."""
+    return REACH if nu == 0 else int(2 * (27 + log(1 + nu)) / CELL) + 2
+
+
+@lru_cache(maxsize=8)
+def _tables(nu: float = 0.0) -> _Tables:
     angle = pi * (np.arange(NODES) + 0.5) / NODES
     node = np.cos(angle)
     # Values at the first-kind nodes to Chebyshev coefficients: c_m = (2 − [m = 0])/p Σ_k f(x_k) T_m(x_k).
     to_coefficients = np.cos(np.outer(np.arange(NODES), angle)) * 2 / NODES
     to_coefficients[0] /= 2
-    offset = np.arange(-REACH, REACH + 1)[:, None, None]
+    reach = _reach(nu)
+    offset = np.arange(-reach, reach + 1)[:, None, None]
     x = CELL * (offset + (node[None, None, :] - node[None, :, None]) / 2)
-    return _Tables(*(to_coefficients @ f(x) @ to_coefficients.T for f in (u, u_slope)))
+    return _Tables(*(to_coefficients @ f(x, nu) @ to_coefficients.T for f in (u, u_slope, davidson.tie)))
 
 
-def _neighbours(cells: Integers) -> list[tuple[Places, Places]]:
+def _neighbours(cells: Integers, reach: int) -> list[tuple[Places, Places]]:
     """For each offset 1, …, R: the positions (left, right) of occupied cells that far apart."""
     neighbours = []
-    for offset in range(1, min(REACH, int(cells[-1] - cells[0])) + 1):
+    for offset in range(1, min(reach, int(cells[-1] - cells[0])) + 1):
         right = np.searchsorted(cells, cells + offset)
         left = np.flatnonzero(cells[np.minimum(right, cells.size - 1)] == cells + offset)
         neighbours.append((left, right[left]))
@@ -196,18 +229,19 @@ def _neighbours(cells: Integers) -> list[tuple[Places, Places]]:
 
 def _near(neighbours: list[tuple[Places, Places]], moments: Floats, table: Floats) -> Floats:
     """What every cell receives from the cells at most R away, as Chebyshev coefficients."""
-    received = moments @ table[REACH]
+    reach = len(table) // 2
+    received = moments @ table[reach]
     for offset, (left, right) in enumerate(neighbours, start=1):
-        received[right] += moments[left] @ table[REACH + offset]
-        received[left] += moments[right] @ table[REACH - offset]
+        received[right] += moments[left] @ table[reach + offset]
+        received[left] += moments[right] @ table[reach - offset]
     return np.asarray(received)
 
 
-def _far(cells: Integers, moments: Floats) -> Floats:
+def _far(cells: Integers, moments: Floats, reach: int) -> Floats:
     """What every cell receives from cells more than R away, where u = ±1/2; the 0-th moment is the mass."""
     cumulative = np.concatenate([[0.0], np.cumsum(moments[:, 0])])
-    left = cumulative[np.searchsorted(cells, cells - REACH, side="left")]
-    right = cumulative[-1] - cumulative[np.searchsorted(cells, cells + REACH, side="right")]
+    left = cumulative[np.searchsorted(cells, cells - reach, side="left")]
+    right = cumulative[-1] - cumulative[np.searchsorted(cells, cells + reach, side="right")]
     received = np.zeros_like(moments)
     received[:, 0] = 0.5 * (left - right)
     return received

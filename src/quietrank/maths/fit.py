@@ -193,10 +193,10 @@ def fit_arrays(
 
 def fit_pairs(pairs: Pairs, ridge: float = 1.0, link: LinkWord = "logistic") -> Fit:
     """The same from aggregated pairs. Not private."""
-    return Fit(solve(Problem(pairs, _checked_ridge(ridge), get_link(link))))
+    return Fit(solve(Problem(pairs, checked_ridge(ridge), get_link(link))))
 
 
-def _checked_ridge(ridge: object) -> float:
+def checked_ridge(ridge: object) -> float:
     value = number(ridge)
     if value is None:
         raise SolverError(f"{option('ridge')} must be a number, 0 or above; got {option('ridge', repr(ridge))}")

@@ -46,11 +46,14 @@ class Problem:
             raise SolverError("with noise in the objective a minimiser may not exist: give a ridge > 0")
 
     @classmethod
-    def from_tally(cls, pairs: Pairs, net_wins: Floats, ridge: float) -> Problem:
-        """Σ M log(2 cosh(x/2)) − s·θ + (γ/2)‖θ‖²: only the counts M of `pairs` are used, s may be noisy."""
+    def from_tally(cls, pairs: Pairs, net_wins: Floats, ridge: float, link: Link = LOGISTIC) -> Problem:
+        """Σ M log(2 cosh(x/2)) − s·θ + (γ/2)‖θ‖²: only the counts M of `pairs` are used, s may be noisy.
+
+        With Davidson's model it is log(2 cosh(x/2) + ν).
+        """
         half = pairs.counts / 2
         split = Pairs(pairs.n_items, pairs.i, pairs.j, half, half)
-        return cls(split, ridge, LOGISTIC, -np.asarray(net_wins, dtype=np.float64))
+        return cls(split, ridge, link, -np.asarray(net_wins, dtype=np.float64))
 
     @cached_property
     def components(self) -> Indices:

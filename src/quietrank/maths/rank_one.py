@@ -21,11 +21,11 @@ MAX_CG = 1000
 PILOTS = 400  # where all a are equal, this many pools of items are solved first, as a starting point
 
 
-def fit_rank_one(s: Floats, a: Floats, gamma: float) -> tuple[Floats, float]:
-    """Centred scores, and the Euclidean norm of the gradient there."""
+def fit_rank_one(s: Floats, a: Floats, gamma: float, nu: float = 0.0) -> tuple[Floats, float]:
+    """Centred scores, and the Euclidean norm of the gradient there; `nu` is the tie parameter of Davidson's model."""
     # With equal a the scores are in the order of s, so that the field need not sort at every step.
     order = np.argsort(s)
-    problem = RankOne(_bulk_near_zero(s[order], a[order] * a.sum()), a[order], gamma)
+    problem = RankOne(_bulk_near_zero(s[order], a[order] * a.sum()), a[order], gamma, nu)
     solution = minimise(problem)
     theta = np.empty_like(s)
     theta[order] = solution.theta - solution.theta.mean()
@@ -39,6 +39,7 @@ class RankOne:
     net_wins: Floats
     a: Floats
     gamma: float | Floats  # one for all, or one per item
+    nu: float = 0.0  # the tie parameter
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Iterate:
     @classmethod
     def at(cls, problem: RankOne, theta: Floats) -> "Iterate":
         # g_i = a_i Σ_j a_j u(θ_i − θ_j) + γθ_i − s_i;  H = diag(a_i Σ_j a_j u'_ij + γ) − (a_i a_j u'_ij)
-        field = all_pairs(theta)
+        field = all_pairs(theta, problem.nu)
         pull, slope = field.pull_and_slope(problem.a)
         gradient = problem.a * pull + problem.gamma * theta - problem.net_wins
         return cls(theta, field, gradient, problem.a * slope + problem.gamma)
@@ -126,7 +127,7 @@ def _pooled_start(problem: RankOne) -> Floats:
     starts = np.concatenate([[0], changes])
     number = np.diff([*starts, s.size]).astype(np.float64)
     total = np.add.reduceat(s, starts)
-    pilots = minimise(RankOne(total, number * problem.a[0], number * problem.gamma))
+    pilots = minimise(RankOne(total, number * problem.a[0], number * problem.gamma, problem.nu))
     return np.interp(s, total / number, pilots.theta)
 
 
@@ -136,7 +137,7 @@ def _lone_start(problem: RankOne) -> Floats:
     Items that nothing holds back start where they will end, so that they do not drown out the rest in the first steps.
     """
     d, s = problem.a * problem.a.sum(), problem.net_wins
-    theta = np.asarray(s / (d / 4 + problem.gamma))
+    theta = np.asarray(s / (d / (4 + 2 * problem.nu) + problem.gamma))
     far = np.abs(s) > d / 4
     x, d, target, gamma = np.abs(theta[far]), d[far], np.abs(s[far]), np.broadcast_to(problem.gamma, s.shape)[far]
     for _ in range(20):
@@ -149,7 +150,8 @@ def _lone_start(problem: RankOne) -> Floats:
 
 def _newton_step(problem: RankOne, at: Iterate, forcing: float) -> Iterate:
     direction = _conjugate_gradients(problem, at, forcing)
-    # |u''| ≤ u' makes φ(t) = objective(θ + tδ) satisfy |φ'''| ≤ Rφ'' with R = max δ − min δ, so that
+    # |u''| ≤ u', with ties too: both are cumulants of a number from −½ to ½. So φ(t) = objective(θ + tδ) satisfies
+    # |φ'''| ≤ Rφ'' with R = max δ − min δ, and
     # φ(1) − φ(0) ≤ φ''(0)·((e^R − R − 1)/R² − 1) < 0 for R ≤ 1 (Bach 2010): a full step surely descends.
     if np.ptp(direction) <= 1:
         return Iterate.at(problem, at.theta + direction)

@@ -5,7 +5,7 @@ This is empirical Bayes, after the noise: it uses s̃, the design and the public
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import exp
 
 import numpy as np
@@ -39,28 +39,30 @@ class Evidence:
     exposure_noise: float  # standard deviation of the noise in d, in units of that in s̃
 
 
-def choose_gamma(evidence: Evidence, noise_sd: float, noise_kurtosis: float) -> float:
+def choose_gamma(evidence: Evidence, noise_sd: float, noise_kurtosis: float, nu: float = 0.0) -> float:
     """The γ with the least expected relative L2 error, averaged over what s̃ says about the spread τ of scores.
 
     If the estimate were linear, (hθ + noise)/(h + γ) with slope h = κd and noise variance h + ν², the best γ would be
-    (1 + ν²/h)/τ². It is convex away from 0, where wins saturate, so the error is computed around that value.
+    (1 + ν²/h)/τ². It is convex away from 0, where wins saturate, so the error is computed around that value. `nu` is
+    the tie parameter of Davidson's model.
     """
     spread = np.geomspace(0.02, 10, 64)
-    weight = _posterior(evidence, spread, noise_sd, noise_kurtosis)
+    weight = _posterior(evidence, spread, noise_sd, noise_kurtosis, nu)
     spread, weight = spread[weight > 0.01], weight[weight > 0.01]
     mean = exp(float(weight @ np.log(spread) / weight.sum()))
-    slope = max(float(evidence.curvature.mean()), LEAST_EXPOSURE) / 4
+    slope = max(float(evidence.curvature.mean()), LEAST_EXPOSURE) / (4 + 2 * nu)
     gamma = (1 + noise_sd**2 / slope) / mean**2 * np.geomspace(0.1, 100, 49)
-    error = [w * _relative_errors(gamma, tau, evidence, noise_sd) for w, tau in zip(weight, spread, strict=True)]
+    error = [w * _relative_errors(gamma, tau, evidence, noise_sd, nu) for w, tau in zip(weight, spread, strict=True)]
     return float(gamma[np.argmin(np.sum(error, axis=0))])
 
 
-def _relative_errors(gamma: Floats, spread: float, evidence: Evidence, noise_sd: float) -> Floats:
+def _relative_errors(gamma: Floats, spread: float, evidence: Evidence, noise_sd: float, nu: float) -> Floats:
     """√E(θ̂ − θ)²/τ for each γ, θ normal of spread τ, where θ̂ solves d·E u(θ̂ − τZ) + γθ̂ = s̃, one item at a time."""
     z, probability = _normal()
     x = 0.2 * np.sinh(np.linspace(-14, 14, 513))
-    wins, theta = _against_normal(u, x, spread), spread * z
-    expected, slope = _against_normal(u, theta, spread), _against_normal(u_slope, theta, spread)
+    rate, change = partial(u, nu=nu), partial(u_slope, nu=nu)
+    wins, theta = _against_normal(rate, x, spread), spread * z
+    expected, slope = _against_normal(rate, theta, spread), _against_normal(change, theta, spread)
     # An error η in d acts like −η·E u in s̃.
     noise = noise_sd**2 * (1 + (evidence.exposure_noise * expected) ** 2)
     squares = np.zeros(gamma.size)
@@ -85,11 +87,12 @@ def _against_normal(f: Callable[[Floats], Floats], x: Floats, spread: float) -> 
     return np.asarray(f(x[:, None] - spread * z) @ probability)
 
 
-def _posterior(evidence: Evidence, spread: Floats, noise_sd: float, noise_kurtosis: float) -> Floats:
+def _posterior(evidence: Evidence, spread: Floats, noise_sd: float, noise_kurtosis: float, nu: float) -> Floats:
     """Probabilities of the τ in `spread`: a log-normal prior times the likelihood of each s̃_i on its own."""
     z, probability = _normal()
-    signal = np.array([_against_normal(u, tau * z, tau) ** 2 @ probability for tau in spread])
-    kappa = np.array([_against_normal(u_slope, tau * z, tau) @ probability for tau in spread])
+    rate, change = partial(u, nu=nu), partial(u_slope, nu=nu)
+    signal = np.array([_against_normal(rate, tau * z, tau) ** 2 @ probability for tau in spread])
+    kappa = np.array([_against_normal(change, tau * z, tau) @ probability for tau in spread])
     without_noise = np.outer(signal, evidence.signal**2) + np.outer(kappa, evidence.exposure)
     density = np.zeros_like(without_noise)
     for factor, probability in zip(*_variance_mixture(noise_kurtosis), strict=True):

@@ -20,7 +20,7 @@ from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.promise.accounting import Cost, as_written, rho_for
 from quietrank.promise.promise import Promise
-from quietrank.statistics.method import Method, statistic_for
+from quietrank.statistics.method import Method, Ties, statistic_for
 from quietrank.statistics.statistic import Statistic
 
 LEFT_BY_CLIPPING = 0.9
@@ -48,14 +48,22 @@ class Choice:
     alternatives: tuple[tuple[str, float], ...] = ()
 
 
-def choose(promise: Promise, method: Method, mechanism: Mechanism | None = None, votes: int | None = None) -> Choice:
+def choose(
+    promise: Promise,
+    method: Method,
+    mechanism: Mechanism | None = None,
+    votes: int | None = None,
+    ties: Ties = Ties.HALF,
+) -> Choice:
     """The mechanism that was requested, or the best of those that keep the promise.
 
     `votes`, the number of votes, may be given only where all neighbours have the same number.
     """
     if mechanism is not None:
-        return Choice(mechanism.calibrate(promise, released_by(mechanism, promise, method), votes))
-    fitting = [each.calibrate(promise, released_by(each, promise, method)) for each in candidates(promise, method)]
+        return Choice(mechanism.calibrate(promise, released_by(mechanism, promise, method, ties), votes))
+    fitting = [
+        each.calibrate(promise, released_by(each, promise, method, ties)) for each in candidates(promise, method, ties)
+    ]
     if not fitting:
         raise PrivacyError(
             f"no mechanism fits: give {option('max_per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
@@ -64,18 +72,19 @@ def choose(promise: Promise, method: Method, mechanism: Mechanism | None = None,
     return Choice(fitting[0], tuple((noise.mechanism.name, expected_noise(noise)) for noise in fitting))
 
 
-def candidates(promise: Promise, method: Method) -> list[Mechanism]:
+def candidates(promise: Promise, method: Method, ties: Ties = Ties.HALF) -> list[Mechanism]:
     """The mechanisms that fit the promise and can serve the method."""
     return [
         each
         for each in MECHANISMS.values()
-        if each.automatic and each.refusal(promise, released_by(each, promise, method)) is None
+        if each.automatic and each.refusal(promise, released_by(each, promise, method, ties)) is None
     ]
 
 
-def released_by(mechanism: Mechanism, promise: Promise, method: Method) -> Statistic:
+def released_by(mechanism: Mechanism, promise: Promise, method: Method, ties: Ties = Ties.HALF) -> Statistic:
     """What this mechanism releases for the method."""
-    return statistic_for(method, promise, mechanism.statistics, free_total=mechanism.total_is_free(promise))
+    free = mechanism.total_is_free(promise)
+    return statistic_for(method, promise, mechanism.statistics, free_total=free, ties=ties)
 
 
 def expected_noise(noise: Calibrated) -> float:
@@ -94,9 +103,10 @@ class Limited:
     """without its limit"""
     method: Method
     mechanism: Mechanism | None
+    ties: Ties = Ties.HALF
 
     def at(self, limit: int) -> Choice:
-        return choose(self.promise.changed(max_per_person=limit), self.method, self.mechanism)
+        return choose(self.promise.changed(max_per_person=limit), self.method, self.mechanism, ties=self.ties)
 
     def error(self, limit: int, people: Floats) -> float:
         """The predicted error at this limit; infinite where the mechanism has no noise for it.
@@ -120,15 +130,15 @@ class Limited:
         return replace(cost, rho=rho_for(as_written(privacy.epsilon), as_written(privacy.delta)))
 
 
-def limited(promise: Promise, method: Method, mechanism: Mechanism | None) -> Limited:
+def limited(promise: Promise, method: Method, mechanism: Mechanism | None, ties: Ties = Ties.HALF) -> Limited:
     """The same noise for every limit, because it is paid for before the limit is known: Gaussian noise where δ > 0
     allows it, and the best of those without δ elsewhere."""
     if mechanism is not None or promise.privacy.delta == 0:
-        return Limited(promise, method, mechanism)
+        return Limited(promise, method, mechanism, ties)
     known = promise.changed(max_per_person=IF_EMPTY)
-    if GAUSSIAN.refusal(known, released_by(GAUSSIAN, known, method)) is None:
-        return Limited(promise, method, GAUSSIAN)
-    return Limited(promise.pure, method, None)
+    if GAUSSIAN.refusal(known, released_by(GAUSSIAN, known, method, ties)) is None:
+        return Limited(promise, method, GAUSSIAN, ties)
+    return Limited(promise.pure, method, None, ties)
 
 
 def chosen_limit(counts: Integers, noise: LimitNoise | None, options: Limited) -> ChosenLimit:

@@ -21,10 +21,17 @@ from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Clip, Promise, Squares
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES
 from quietrank.statistics.statistic import Spread, Statistic
+from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats
+
+TYPICAL_TIES = 1 / 3
+"""The part of somebody's votes that are ties, at most, as a rule."""
+
+LEAST_TIES_SHARE = Fraction(1, 2**10)
+"""of κ; the lattice becomes finer with it"""
 
 TYPICAL_RATE_VARIANCE = 0.018
 """The variance of win rates among items of typical spread (scores with a standard deviation of 0.6)."""
@@ -35,6 +42,7 @@ class Gaussian(Mechanism):
     about = "on the tally, calibrated in the L2 norm, for delta above 0"
     statistics = (WINS, NET_WINS, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
     automatic = True
+    with_ties = True
 
     def require(self, promise: Promise, statistic: Statistic) -> None:
         if promise.privacy.delta == 0:
@@ -51,9 +59,21 @@ class Gaussian(Mechanism):
         norm = promise.privacy.clip or default_clip(promise, statistic)
         return promise.changed(clip=norm), Clip(Fraction(norm), statistic.norm(promise))
 
+    def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
+        """½ for single votes, where that is free; for people so little that the ties of a typical person make up an
+        eighth of the square of their norm: K grows like the number of their votes, and net wins like its root."""
+        if promise.privacy.unit is Unit.COMPARISON:
+            return Fraction(1, 2)
+        votes, n = _typical_votes(promise), len(promise.items)
+        most = typical_square(votes, n, statistic.base.norm(promise)) / 8
+        kappa = Fraction(1, 2)
+        while typical_square(votes, n, (("ties", kappa**2),)) > most and kappa > LEAST_TIES_SHARE:
+            kappa /= 2
+        return kappa
+
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         share = statistic.share(promise)
-        step = promise.half_vote * share
+        step = promise.half_vote * statistic.lattice(promise)
         squared = l2_reach(promise, statistic, clip) / step**2
         scale = gaussian_scale(squared, rho_for(as_written(promise.privacy.epsilon), as_written(promise.privacy.delta)))
         rho, sigma = gaussian_rho(scale, squared), scale * float(step)
@@ -93,6 +113,12 @@ def default_clip(promise: Promise, statistic: Statistic) -> float:
     return float(f"{sqrt(square):.2g}")
 
 
+def _typical_votes(promise: Promise) -> float:
+    """L, or where only a clip is given, the votes of somebody who comes up to it."""
+    privacy = promise.privacy
+    return privacy.max_per_person or max(1.0, 2 * (privacy.clip or 1.0) ** 2)
+
+
 def typical_square(votes: float, n: int, squares: Squares) -> float:
     """The square of the norm that somebody's contribution is expected to have.
 
@@ -102,7 +128,10 @@ def typical_square(votes: float, n: int, squares: Squares) -> float:
     net_wins = votes / 2 + votes * (votes - 1) * 4 / n * TYPICAL_RATE_VARIANCE
     met = 2 * votes * (1 - 2 / n) + 4 * votes**2 / n
     counted = (met + 4 * net_wins) / 4
-    typical = {"net_wins": net_wins, "exposure": met, "wins": counted, "losses": counted}
+    typical = {
+        "net_wins": net_wins, "exposure": met, "wins": counted, "losses": counted, "total": votes**2,
+        "ties": (TYPICAL_TIES * votes) ** 2,
+    }  # fmt: skip
     return sum(float(weight) * typical[name] for name, weight in squares)
 
 
@@ -130,10 +159,11 @@ class GaussianLaw(Law):
         return self.statistic.spread(self.sigma**2, 0.0, 0.0, self.share)
 
     def _sigmas(self) -> Floats:
-        """Of each entry: exposures are released as βd."""
+        """Of each entry: exposures are released as βd, ties as κK."""
         sigmas = np.full(self.statistic.per_item * self.items, self.sigma)
         sigmas[self.items :] /= self.share
-        return sigmas
+        others = [self.sigma / share for share in self.statistic.shares(self.share)]
+        return np.concatenate([sigmas, others])
 
     def cdf(self, x: Floats) -> Floats | None:
         return np.asarray(special.ndtr(np.asarray(x) / self.sigma))

@@ -21,6 +21,7 @@ from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.promise import FINE, Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
+from quietrank.statistics.ties import TIES_SHARE, WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Laplace(Mechanism):
     about = "on the tally, calibrated in the L1 norm"
     statistics = (WINS, NET_WINS, NET_WINS_AND_TOTAL, WINS_AND_LOSSES)
     automatic = True
+    with_ties = True
 
     def require(self, promise: Promise, statistic: Statistic) -> None:
         l1_reach(promise.pure, statistic)
@@ -45,11 +47,17 @@ class Laplace(Mechanism):
     def total_is_free(self, promise: Promise) -> bool:
         return promise.total_is_free
 
+    def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
+        """1 where that makes the reach no larger than without ties."""
+        pure = promise.pure
+        free = l1_reach(pure, statistic.at(Fraction(1))) == l1_reach(pure, statistic.base)
+        return Fraction(1) if free else TIES_SHARE
+
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         reach, share = l1_reach(promise, statistic), statistic.share(promise)
         size = statistic.per_item * len(promise.items)
         sum_zero = statistic.sums_to_zero and size <= MOST_SUM_ZERO
-        lattice = promise.half_vote * share
+        lattice = promise.half_vote * statistic.lattice(promise)
         step = min(lattice, FINE) if sum_zero else lattice
         scale = laplace_scale(_whole(reach / step), as_written(promise.privacy.epsilon))
         figures: dict[str, Figure] = {
@@ -127,8 +135,11 @@ class LaplaceLaw(Law):
     def log_density(self, noise: Floats) -> Floats | None:
         size = self.statistic.per_item * self.items
         of_items = laws.sum_zero_log_density if self.sum_zero else laws.laplace_log_density
-        total = laws.laplace_log_density(noise[..., size:], self.scale / self.share)
-        return of_items(self.statistic.unsigned(noise[..., :size]), self.scale) + total
+        density = of_items(self.statistic.unsigned(noise[..., :size]), self.scale)
+        for place, share in enumerate(self.statistic.shares(self.share)):
+            entry = noise[..., size + place : size + place + 1]
+            density = density + laws.laplace_log_density(entry, self.scale / share)
+        return density
 
     @property
     def spread(self) -> Spread:
@@ -146,7 +157,8 @@ class LaplaceLaw(Law):
             noise = rng.laplace(0, self.scale, (draws, size))
         if not self.statistic.extra:
             return noise
-        return np.column_stack([noise, rng.laplace(0, self.scale / self.share, draws)])
+        others = (rng.laplace(0, self.scale / share, draws) for share in self.statistic.shares(self.share))
+        return np.column_stack([noise, *others])
 
     def _given_a_sum_of_zero(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
         """P(k positive) and the two simplices of noise/knorm.py, all rows at once."""

@@ -8,7 +8,7 @@ and, where all neighbours share it, the number of votes. Nothing here draws the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -20,6 +20,7 @@ from quietrank.promise.accounting import Cost
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip, Promise
 from quietrank.statistics.statistic import Spread, Statistic
+from quietrank.statistics.ties import WithTies
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats, Integers
@@ -182,6 +183,8 @@ class Mechanism(ABC):
     """whether its calibration uses the number of votes, where that is public"""
     automatic: ClassVar[bool] = False
     """whether `auto` may choose it where it applies"""
+    with_ties: ClassVar[bool] = False
+    """whether it can release the weight of all ties beside its statistics"""
 
     def __str__(self) -> str:
         return self.name
@@ -200,10 +203,18 @@ class Mechanism(ABC):
                 f"{option('mechanism')}"
             )
 
+    def _require(self, promise: Promise, statistic: Statistic) -> None:
+        if statistic.counts_ties and not self.with_ties:
+            raise PrivacyError(
+                f"the {self} mechanism does not count ties apart, as {option('ties', 'davidson')} needs; use "
+                f"{option('ties', 'half')}, or another {option('mechanism')}"
+            )
+        self.require(promise, statistic)
+
     def refusal(self, promise: Promise, statistic: Statistic) -> PrivacyError | None:
         """The reason why it cannot release this statistic under this promise; None if it can."""
         try:
-            self.require(promise, statistic)
+            self._require(promise, statistic)
         except PrivacyError as reason:
             return reason
         return None
@@ -214,9 +225,23 @@ class Mechanism(ABC):
 
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         """The noise that keeps the promise; `votes` is their number, given only where all neighbours have the same."""
-        self.require(promise, statistic)
+        self._require(promise, statistic)
+        if not isinstance(statistic, WithTies):
+            return self._calibrated(promise, statistic, votes)
+        fitted = statistic.at(self.ties_share(promise, statistic))
+        made, without = self._calibrated(promise, fitted, votes), self._calibrated(promise, statistic.base, votes)
+        price: dict[str, Figure] = {
+            "ties_share": float(fitted.kappa), "ties_price": made.noise_sd / without.noise_sd - 1
+        }  # fmt: skip
+        return replace(made, figures=(*made.figures, *price.items()))
+
+    def _calibrated(self, promise: Promise, statistic: Statistic, votes: int | None) -> Calibrated:
         kept, clip = self.keeps(promise, statistic)
         return self.noise_for(kept, statistic, clip, votes)
+
+    def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
+        """κ, by which the weight of all ties is multiplied, from public values; whatever it is, the reach is right."""
+        return Fraction(1)
 
     @abstractmethod
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:

@@ -108,7 +108,7 @@ def largest_square(promise: Promise, clip: Clip | None) -> Fraction:
     if promise.privacy.unit is Unit.COMPARISON:
         return Fraction(1, 2)
     if clip is not None:  # (w − l)²/4 ≤ (w² + l²)/4 where neither is negative
-        return clip.norm**2 / (4 if {name for name, _ in clip.squares} == {"wins", "losses"} else 1)
+        return clip.norm**2 / (4 if {"wins", "losses"} <= {name for name, _ in clip.squares} else 1)
     L, n = promise.limits.weight, len(promise.items)
     if not promise.privacy.one_per_pair:
         return Fraction(L * L, 2)

@@ -16,7 +16,7 @@ import numpy as np
 from quietrank.errors import PrivacyError, option
 from quietrank.maths import zonotopes
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
-from quietrank.noise.knorm import KNormNoise, Zonotope
+from quietrank.noise.knorm import KNormNoise, WideZonotope, Zonotope
 from quietrank.noise.tiles import Below, corner, spanning_forest
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.graph import Graph, double_cover
@@ -46,6 +46,7 @@ class ZonotopeMechanism(Mechanism):
     about = "on the tally, calibrated to one answer per person and pair"
     statistics = (NET_WINS, NET_WINS_AND_TOTAL, WINS_AND_LOSSES)
     automatic = True
+    with_ties = True
 
     def require(self, promise: Promise, statistic: Statistic) -> None:
         if promise.items.askable > MOST_ZONOTOPE_PAIRS:
@@ -61,6 +62,8 @@ class ZonotopeMechanism(Mechanism):
         graph = zonotope_graph(promise.items, statistic)
         unit = reach / Fraction(as_written(promise.privacy.epsilon))  # of K, in votes
         body = Zonotope(graph, unit / FINE, extra)
+        if statistic.extra > 1:
+            body = WideZonotope(graph, unit / FINE, extra, statistic.extra)
         figures: dict[str, Figure] = {
             "sensitivity": float(reach),
             "norm": "zonotope of the double cover" if statistic.mirrored else "zonotope",
@@ -81,7 +84,7 @@ class ZonotopeMechanism(Mechanism):
         if not isinstance(body, Zonotope) or body.graph != zonotope_graph(promise.items, statistic):
             return Cost.pure(inf)
         extra = _extra(promise, statistic)
-        if (body.extra is None) != (extra is None) or (body.extra or 0) < (extra or 0):
+        if body.extra_entries != statistic.extra or (body.extra or 0) < (extra or 0):
             return Cost.pure(inf)
         return Cost.pure(float(gauge_reach(promise, statistic) / (body.unit * calibrated.step)))
 
@@ -111,13 +114,13 @@ def zonotope_graph(items: Items, statistic: Statistic) -> Graph:
 
 
 def _extra(promise: Promise, statistic: Statistic) -> Fraction | None:
-    """2W, half the width of K in the entry of the total; W is the largest weight of a person."""
+    """2W, half the width of K in the entries of the total and of ties; W is the largest weight of a person."""
     return Fraction(2 * promise.privacy.limit) if statistic.extra else None
 
 
 @dataclass(frozen=True)
 class ZonotopeLaw(Law):
-    """r·u, r ~ Gamma(d + 1) times a unit, u uniform on Z(G), or on Z(G) × [−t, t]."""
+    """r·u, r ~ Gamma(d + 1) times a unit, u uniform on Z(G), or on Z(G) × [−t, t] for each entry beside the items'."""
 
     statistic: Statistic
     graph: Graph
@@ -152,8 +155,9 @@ class ZonotopeLaw(Law):
             return None
         d, log_volume = self.graph.dimension, zonotopes.log_volume(self.graph)
         if self.extra is not None:
-            gauges = np.maximum(gauges, np.abs(noise[..., n]) / self.extra)
-            d, log_volume = d + 1, log_volume + log(2 * self.extra)
+            extra = self.statistic.extra
+            gauges = np.maximum(gauges, np.abs(noise[..., n:]).max(axis=-1) / self.extra)
+            d, log_volume = d + extra, log_volume + extra * log(2 * self.extra)
         return np.asarray(-gauges / self.unit - lgamma(d + 1) - d * log(self.unit) - log_volume)
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
@@ -171,8 +175,9 @@ class ZonotopeLaw(Law):
             points[row] = point
         points = self.statistic.unsigned(points)
         if self.extra is not None:
-            points = np.column_stack([points, rng.uniform(-self.extra, self.extra, draws)])
-        d = graph.dimension + (self.extra is not None)
+            others = (rng.uniform(-self.extra, self.extra, draws) for _ in range(self.statistic.extra))
+            points = np.column_stack([points, *others])
+        d = graph.dimension + self.statistic.extra
         return np.asarray(points * rng.gamma(d + 1, self.unit, (draws, 1)))
 
 

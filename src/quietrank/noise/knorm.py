@@ -32,12 +32,22 @@ class Zonotope:
     unit: Fraction
     """the scale of r: one unit of K at this ε, in lattice steps"""
     extra: Fraction | None = None
-    """t: half the width of the extra entry, in units of K"""
+    """t: half the width of each extra entry, in units of K"""
+
+    @property
+    def extra_entries(self) -> int:
+        """How many entries there are beside those of the graph."""
+        return 0 if self.extra is None else 1
 
     @property
     def dimension(self) -> int:
         """d of K."""
-        return self.graph.dimension + (self.extra is not None)
+        return self.graph.dimension + self.extra_entries
+
+    @property
+    def size(self) -> int:
+        """How many entries Z(G) has."""
+        return self.graph.vertices
 
     def draw(self) -> list[int]:
         forest = spanning_forest(self.graph, secrets.randbelow)
@@ -53,10 +63,22 @@ class Zonotope:
                 point[i] += coefficient
                 point[j] -= coefficient
             if self.extra is not None:
-                point.append(coefficients[-1] * exactly(self.extra))
+                point += [coefficient * exactly(self.extra) for coefficient in coefficients[len(forest) :]]
             return [radius * entry for entry in point]
 
         return rounded(noise, 2 * d + 1)
+
+
+@dataclass(frozen=True)
+class WideZonotope(Zonotope):
+    """The same with several more entries, of equal width: K = Z(G) × [−t, t]^k."""
+
+    entries: int = 2
+    """k"""
+
+    @property
+    def extra_entries(self) -> int:
+        return self.entries
 
 
 @dataclass(frozen=True)
@@ -107,7 +129,7 @@ class KNormNoise:
     def add_to(self, values: Integers) -> Integers:
         noise = self.body.draw()
         if self.losses_mirrored:
-            half = len(noise) // 2
-            noise[half:] = [-z for z in noise[half:]]
+            size = self.body.size
+            noise[size // 2 : size] = [-z for z in noise[size // 2 : size]]
         noisy = saturating_sum(values[: len(noise)], noise)
         return noisy if self.total is None else np.append(noisy, self.total.add_to(values[len(noise) :]))

@@ -11,24 +11,26 @@ from quietrank.arrays import Floats
 from quietrank.errors import ReleaseError, SolverError, either, option
 from quietrank.estimate.methods import estimate
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.maths.davidson import difference
 from quietrank.maths.links import LOGISTIC, Link, get_link
 from quietrank.publish import grouped, release, tally_file
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.release import Release
 from quietrank.publish.tabular import read_json
 from quietrank.publish.view import ELO, Scale
-from quietrank.statistics.method import Method
+from quietrank.statistics.method import Method, Ties
 
 Published = Release | GroupedRelease | NoisyTally | GroupedTally
 
 
 @dataclass(frozen=True, eq=False)
 class PublishedModel:
-    """P(i beats j) = F(θ_i − θ_j), with F the link."""
+    """P(i beats j) = F(θ_i − θ_j), with F the link; by Davidson's model if there is a tie parameter ν."""
 
     names: tuple[str, ...]
     theta: Floats
     link: Link = LOGISTIC
+    nu: float = 0.0
 
 
 def read_published(path: Path) -> Published:
@@ -70,7 +72,9 @@ def _one_of(published: object, group: str | None) -> Release | NoisyTally:
 
 
 def _of_tally(tally: NoisyTally) -> PublishedModel:
-    return PublishedModel(tally.items.names, estimate(tally, Method.BRADLEY_TERRY).scores)
+    """With ties, if these were released: they are part of the model then."""
+    known = estimate(tally, Method.BRADLEY_TERRY, ties=Ties.HALF if tally.ties is None else Ties.DAVIDSON)
+    return PublishedModel(tally.items.names, known.scores, nu=known.nu or 0.0)
 
 
 def _of_release(one: Release) -> PublishedModel:
@@ -82,10 +86,11 @@ def _of_release(one: Release) -> PublishedModel:
     if len(one) < 2:
         raise ReleaseError("only one item is left in this release, and a vote needs two; give one with more of them")
     scores = np.array([row.score for row in one])
-    return PublishedModel(tuple(row.item for row in one), _log_odds(scores, one.scale), _link(one))
+    nu = 0.0 if one.ties is None else one.ties.parameter
+    return PublishedModel(tuple(row.item for row in one), _log_odds(scores, one.scale, nu), _link(one), nu)
 
 
-def _log_odds(scores: Floats, scale: Scale) -> Floats:
+def _log_odds(scores: Floats, scale: Scale, nu: float) -> Floats:
     """Scores on the model's own scale, up to a shift, which no vote depends on; the inverse of `View.scaled`."""
     if scale is Scale.ELO:
         return scores / ELO
@@ -93,7 +98,7 @@ def _log_odds(scores: Floats, scale: Scale) -> Floats:
         if scores.min() < 0 or scores.max() > 1:
             raise ReleaseError("its scores should be probabilities, and are not from 0 to 1; use an undamaged copy")
         inside = np.clip(scores, 1e-16, 1 - 1e-16)  # 0 and 1 are rounded
-        return np.asarray(np.log(inside) - np.log1p(-inside))
+        return difference(inside, nu) if nu > 0 else np.asarray(np.log(inside) - np.log1p(-inside))
     return scores
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from quietrank.arrays import Floats
 from quietrank.errors import SolverError
 from quietrank.estimate.fitted import RankSets, intervals, rank_sets
 from quietrank.maths.clustered import FEW_PEOPLE, clustered_covariance
+from quietrank.maths.davidson import equal_chance
 from quietrank.maths.fit import Fit
+from quietrank.maths.tied_fit import TiedFit
 from quietrank.promise.items import Items
 from quietrank.publish.files import FIT
-from quietrank.publish.release import order
+from quietrank.publish.release import TieModel, order
 from quietrank.publish.tabular import Tabular
 from quietrank.publish.view import USUAL_LEVEL
+from quietrank.statistics.method import Ties
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -52,6 +56,8 @@ class NonPrivateFit(Tabular):
     level: float = USUAL_LEVEL
     """of the intervals and rank sets"""
     notes: tuple[str, ...] = ()
+    ties: TieModel | None = None
+    """the model of ties, where they are not half wins"""
 
     @classmethod
     def of(
@@ -69,12 +75,14 @@ class NonPrivateFit(Tabular):
             covariance = clustered_covariance(fitted, gradients)
             people, errors = gradients.shape[0], np.sqrt(np.maximum(covariance.diagonal(), 0.0))
             notes += (f"With only {people} people, clustered errors may be too small.",) if people < FEW_PEOPLE else ()
-            return cls(items, fitted, errors, True, covariance if few else None, level, notes)
+            ties = _ties(fitted, level, gradients)
+            return cls(items, fitted, errors, True, covariance if few else None, level, notes, ties)
         try:
             errors = fitted.standard_errors
         except SolverError:
-            return cls(items, fitted, None, level=level, notes=notes)
-        return cls(items, fitted, errors, False, fitted.covariance if few else None, level, notes)
+            return cls(items, fitted, None, level=level, notes=notes, ties=_ties(fitted, None))
+        ties = _ties(fitted, level)
+        return cls(items, fitted, errors, False, fitted.covariance if few else None, level, notes, ties)
 
     @property
     def scores(self) -> Floats:
@@ -146,4 +154,17 @@ class NonPrivateFit(Tabular):
             "clustered": self.clustered,
             "level": self.level,
             "notes": list(self.notes),
+            "ties": None if self.ties is None else asdict(self.ties),
         }
+
+
+def _ties(fitted: Fit, level: float | None, gradients: csr_array | None = None) -> TieModel | None:
+    """ν and the chance of a tie, with an interval from the standard error of ln ν."""
+    if not isinstance(fitted, TiedFit):
+        return None
+    known = TieModel(Ties.DAVIDSON.value, fitted.nu, equal_chance(fitted.nu))
+    if level is None:
+        return known
+    error = fitted.log_error(None if gradients is None else gradients.toarray())
+    factor = float(np.exp(ndtri((1 + level) / 2) * error))
+    return replace(known, chance_low=equal_chance(fitted.nu / factor), chance_high=equal_chance(fitted.nu * factor))

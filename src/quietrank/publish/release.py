@@ -21,6 +21,7 @@ from quietrank.estimate.methods import Estimate
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.sources import NoError
 from quietrank.estimate.uncertainty import Uncertainty, uncertainty
+from quietrank.maths.davidson import equal_chance
 from quietrank.mechanisms.limit import ChosenLimit
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.arguments import whole_number
@@ -43,7 +44,7 @@ from quietrank.publish.tabular import (
     text,
 )
 from quietrank.publish.view import USUAL, USUAL_TOP, Scale, View
-from quietrank.statistics.method import Method
+from quietrank.statistics.method import Method, Ties
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,6 +91,28 @@ class Certainty:
     """φ: how much the votes vary, relative to independent votes; None where that cannot be said"""
 
 
+@dataclass(frozen=True)
+class TieModel:
+    """What a release says about ties, where they have a model of their own."""
+
+    model: str
+    """"davidson": of two items, the odds of a tie are ν√(π_i π_j), π the strength e^score of each"""
+    parameter: float
+    """ν"""
+    chance: float
+    """that two equal items tie: ν/(2 + ν)"""
+    chance_low: float | None = None
+    chance_high: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The chance of a tie in one sentence."""
+        known = ""
+        if self.chance_low is not None and self.chance_high is not None:
+            known = f" ({100 * self.chance_low:.3g} to {100 * self.chance_high:.3g} %)"
+        return f"Two equal items tie with an estimated chance of {100 * self.chance:.3g} %{known}."
+
+
 @dataclass(frozen=True, repr=False)
 class Release(Published):
     """A private ranking, ready to publish; `rank` and `rerank` make it, `print` shows it, and so does a notebook.
@@ -123,6 +146,8 @@ class Release(Published):
     """how much the votes of people vary, where that was bought for the intervals"""
     limit: ChosenLimit | None = None
     """how the limit on people's votes was chosen, where it was not given"""
+    ties: TieModel | None = None
+    """the model of ties, where they are not half wins"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -166,6 +191,7 @@ class Release(Published):
             "certainty": None if self.certainty is None else asdict(self.certainty),
             "scatter": scatter_to_dict(self.scatter),
             "limit": limit_to_dict(self.limit),
+            "ties": None if self.ties is None else asdict(self.ties),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -219,6 +245,7 @@ class Release(Published):
                 certainty=_certainty(values.get("certainty")),
                 scatter=scatter_from_dict(values.get("scatter")),
                 limit=limit_from_dict(values.get("limit")),
+                ties=_ties(values.get("ties")),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -260,6 +287,20 @@ def _certainty(values: Any) -> Certainty | None:
     return Certainty(level or 0.0, simultaneous, int(top or 0), noise or 0.0, factor)
 
 
+def _ties(values: Any) -> TieModel | None:
+    """The model of ties; files of earlier versions have none."""
+    if values is None:
+        return None
+    figures = [figure(values[name]) for name in ("parameter", "chance", "chance_low", "chance_high")]
+    parameter, chance, low, high = figures
+    shares = [share for share in (chance, low, high) if share is not None]
+    if parameter is None or parameter < 0 or chance is None or not all(0 <= share <= 1 for share in shares):
+        raise ValueError("its model of ties cannot be read")
+    if values["model"] != Ties.DAVIDSON:
+        raise ValueError("its model of ties is not known here")
+    return TieModel(text(values["model"]), parameter, chance, low, high)
+
+
 def make_release(
     noisy: NoisyTally, estimate: Estimate, view: View = USUAL, tell: Callable[[float], None] = lambda done: None
 ) -> Release:
@@ -268,6 +309,7 @@ def make_release(
     places, anchor = order(estimate.scores, noisy.items.names), view.place_of_anchor(noisy.items)
     rows, top = _rows(noisy, estimate, places, view, anchor), min(USUAL_TOP, len(places) - 1)
     certainty: Certainty | None
+    ties = _tie_model(estimate)
     try:
         known = uncertainty(
             noisy, estimate, places, level=view.level, simultaneous=view.simultaneous, anchor=anchor, top=top,
@@ -276,25 +318,34 @@ def make_release(
     except NoError as reason:
         certainty, notes = None, [str(reason)]
     else:
-        rows = _with_intervals(rows, places, known, view)
-        certainty, notes = _certain(view, top, known), list(known.notes)
+        rows = _with_intervals(rows, places, known, view, estimate.nu or 0.0)
+        certainty, notes = _certain(view, top, known, estimate.nu or 0.0), list(known.notes)
+        if ties is not None and known.ties is not None:
+            low, high = known.ties
+            ties = replace(ties, chance_low=min(low, ties.chance), chance_high=max(high, ties.chance))
     if noisy.limit is not None:
         notes.append(noisy.limit.note)
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
-        limit=noisy.limit,
+        limit=noisy.limit, ties=ties,
     )  # fmt: skip
 
 
-def _certain(view: View, top: int, known: Uncertainty) -> Certainty:
-    per_unit = float(np.diff(view.scaled(np.array([-0.5, 0.5])))[0])  # around an average item
+def _tie_model(estimate: Estimate) -> TieModel | None:
+    if estimate.nu is None:
+        return None
+    return TieModel(Ties.DAVIDSON.value, estimate.nu, equal_chance(estimate.nu))
+
+
+def _certain(view: View, top: int, known: Uncertainty, nu: float) -> Certainty:
+    per_unit = float(np.diff(view.scaled(np.array([-0.5, 0.5]), nu))[0])  # around an average item
     return Certainty(view.level, view.simultaneous, top, per_unit * known.noise_sd, known.factor)
 
 
 def _rows(noisy: NoisyTally, estimate: Estimate, places: list[int], view: View, anchor: int | None) -> list[Row]:
     shown = estimate.scores if anchor is None else estimate.scores - estimate.scores[anchor]
-    scores = view.scaled(shown)
+    scores = view.scaled(shown, estimate.nu or 0.0)
     if estimate.method is Method.WIN_RATE and estimate.win_rate is not None:
         scores = estimate.win_rate  # between 0 and 1, as everybody expects of a rate; the order is that of s/d
     return [
@@ -303,12 +354,12 @@ def _rows(noisy: NoisyTally, estimate: Estimate, places: list[int], view: View, 
     ]
 
 
-def _with_intervals(rows: list[Row], places: list[int], known: Uncertainty, view: View) -> list[Row]:
+def _with_intervals(rows: list[Row], places: list[int], known: Uncertainty, view: View, nu: float) -> list[Row]:
     """The rows with what is known about their certainty; an interval is widened to contain its score, if need be.
 
     Scores are shrunk by their ridge, and intervals are not: where the noise is large, a score may lie beside them.
     """
-    low, high = view.scaled(known.low), view.scaled(known.high)
+    low, high = view.scaled(known.low, nu), view.scaled(known.high, nu)
     return [
         replace(
             row,

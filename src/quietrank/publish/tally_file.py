@@ -44,7 +44,7 @@ from quietrank.publish.tabular import (
     text,
     written,
 )
-from quietrank.statistics.method import STATISTICS
+from quietrank.statistics.method import statistic_named
 from quietrank.statistics.scores import SCORES
 
 FORMAT = "quietrank/noisy-tally/1"
@@ -173,7 +173,7 @@ def _is_bought(scatter: Scatter, noise: Calibrated, epsilon: float) -> bool:
 
 def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:
     """The noise that this promise needs, which must be the one described: the promise cannot be edited alone."""
-    name, statistic = text(values["mechanism"]["name"]), STATISTICS[values["statistic"]]
+    name, statistic = text(values["mechanism"]["name"]), statistic_named(values["statistic"])
     if name not in MECHANISMS:
         raise ValueError(f"it was made by the mechanism {name!r}, which is unknown here: register it first")
     mechanism = MECHANISMS[name]

@@ -11,6 +11,7 @@ import numpy as np
 
 from quietrank.arrays import Floats
 from quietrank.errors import ReleaseError, option
+from quietrank.maths.davidson import win_rate
 from quietrank.promise.arguments import flag, number, parse
 from quietrank.promise.items import Items
 from quietrank.statistics.method import Method
@@ -76,12 +77,15 @@ class View:
             raise ReleaseError(f"{option('anchor')} names {self.anchor[0]!r}, which is not an item; give one that is")
         return items.names.index(self.anchor[0])
 
-    def scaled(self, scores: Floats) -> Floats:
-        """Log-odds, centred or relative to the anchor, on the chosen scale; keeps their order."""
+    def scaled(self, scores: Floats, nu: float = 0.0) -> Floats:
+        """Log-odds, centred or relative to the anchor, on the chosen scale; keeps their order.
+
+        `nu` is the tie parameter of Davidson's model: a probability is then that of winning, and half that of a tie.
+        """
         if self.scale is Scale.ELO:
             return np.asarray((ELO_CENTRE if self.anchor is None else self.anchor[1]) + ELO * scores)
         if self.scale is Scale.PROBABILITY:
-            return np.asarray(1 / (1 + np.exp(-scores)))
+            return win_rate(scores, nu) if nu > 0 else np.asarray(1 / (1 + np.exp(-scores)))
         return scores
 
 

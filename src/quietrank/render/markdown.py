@@ -32,7 +32,7 @@ def as_markdown(result: Release | GroupedRelease) -> str:
 
 def _single(release: Release) -> Iterator[str]:
     yield f"**{escaped(headline(release))}**"
-    yield _ranking(release)
+    yield from _ranking_and_ties(release)
     yield from _small_print(release.statement, release, release.assumptions)
 
 
@@ -41,8 +41,14 @@ def _grouped(grouped: GroupedRelease) -> Iterator[str]:
     for group, release in grouped:
         by = "" if release is grouped.overall else f"{escaped(visible(grouped.by))} "
         yield f"{by}**{escaped(visible(group))}**: {escaped(headline(release))}"
-        yield _ranking(release)
+        yield from _ranking_and_ties(release)
     yield from _small_print(grouped.statement, grouped.releases[0][1], notes_of(grouped))
+
+
+def _ranking_and_ties(release: Release) -> Iterator[str]:
+    yield _ranking(release)
+    if release.ties is not None:
+        yield escaped(release.ties.sentence)
 
 
 def _small_print(statement: str, release: Release, notes: Sequence[str]) -> Iterator[str]:

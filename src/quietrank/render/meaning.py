@@ -35,6 +35,8 @@ FIGURES = {
     "epsilon_main": "ε of the noise inside",
     "epsilon_seal": "ε of the noise on the result",
     "seal_scale": "Scale of the noise on the result",
+    "ties_share": "The weight of all ties got the noise after multiplication by",
+    "ties_price": "More noise on other counts because ties were counted, as a part",
     "groups": "Groups whose counts, and noise, were added up",
 }
 """what the figures of a mechanism are called; a name that is not here is shown as it is"""
@@ -58,6 +60,14 @@ SCALES = {
     Scale.PROBABILITY: "Items are scored by their chance to win against an average item, by the Bradley–Terry model.",
 }
 
+SCALES_WITH_TIES = {
+    Scale.LOG_ODDS: "Scores are log-odds by Davidson's model: an item 1 above another wins 73 % of their comparisons "
+    "that are no ties.",
+    Scale.ELO: "Scores are Elo points: an item 100 above another wins 64 % of their comparisons that are no ties.",
+    Scale.PROBABILITY: "Items are scored by their chance to win against an average item, and half their chance to tie, "
+    "by Davidson's model.",
+}
+
 NEIGHBOURS = {
     (Unit.COMPARISON, Neighbours.REPLACE): "one vote is replaced by any other",
     (Unit.COMPARISON, Neighbours.ADD_REMOVE): "one vote is added or removed",
@@ -74,7 +84,8 @@ NEIGHBOURS = {
 
 def meaning(release: Release) -> list[str]:
     """What the score, the intervals and the rest say, and what they do not."""
-    score = SCALES[release.scale] if release.method == "bradley-terry" else SCORES.get(release.method, "")
+    scales = SCALES if release.ties is None else SCALES_WITH_TIES
+    score = scales[release.scale] if release.method == "bradley-terry" else SCORES.get(release.method, "")
     scores = [score] if score else []
     if release.certainty is None:
         return [*scores, "No intervals are known for this ranking, so how sure its order is cannot be said."]
@@ -208,4 +219,5 @@ def in_one_line(release: Release) -> str:
 def proof(release: Release) -> str:
     """The page that derives the sensitivity and the noise."""
     page = PROOFS.get(release.mechanism.name)
-    return f"docs/proofs/{page}" if page else "the documentation of the mechanism"
+    known = f"docs/proofs/{page}" if page else "the documentation of the mechanism"
+    return known if release.ties is None else f"{known}, with docs/proofs/ties.md,"

@@ -112,7 +112,7 @@ def _results(result: Release | GroupedRelease, picture: str | Path | None) -> st
     """Figure and table, of each group if there are several."""
     if not isinstance(result, GroupedRelease):
         own = _own_picture(picture, result) if picture is not None else _picture(result, Axis.of([result]))
-        return f"<section>\n<h2>The ranking</h2>\n{own}\n{_table(result)}\n</section>"
+        return f"<section>\n<h2>The ranking</h2>\n{own}\n{_table(result)}\n{_ties(result)}</section>"
     releases = [release for _, release in result]
     axis = None if picture is not None else Axis.of(releases)
     sections = [_group(result, k, axis) for k in range(len(result))]
@@ -127,8 +127,13 @@ def _group(grouped: GroupedRelease, place: int, axis: Axis | None) -> str:
     picture = "" if axis is None else _picture(release, axis, str(place))
     return (
         f"<section>\n<h2>{_text(name)}</h2>\n<p>{_text(headline(release))}</p>\n{_warning(release)}\n{picture}\n"
-        f"{_table(release, str(place), f' in {group}')}\n</section>"
+        f"{_table(release, str(place), f' in {group}')}\n{_ties(release)}</section>"
     )
+
+
+def _ties(release: Release) -> str:
+    """The chance of a tie, where ties have a model."""
+    return "" if release.ties is None else f"<p>{_text(release.ties.sentence)}</p>\n"
 
 
 def _picture(release: Release, axis: Axis, key: str = "") -> str:

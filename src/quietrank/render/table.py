@@ -52,7 +52,7 @@ def render(release: Release) -> Group:
     """What the ranking says, the ranking, the promise, and what to know about it."""
     title = f"{len(release.ranking)} items by {release.method}, {_strength(release.privacy)}"
     return Group(
-        Text(headline(release), style="bold"), Text(title, style="dim"), *_ranking(release),
+        Text(headline(release), style="bold"), Text(title, style="dim"), *_ranking(release), *_of_ties(release),
         Text(release.privacy.statement), *noise_notes(release), *_notes(release.assumptions),
     )  # fmt: skip
 
@@ -68,8 +68,14 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     return Group(
         Text(headline_grouped(grouped), style="bold"),
         Text(f"{title}, {_strength(grouped.privacy)} for all together", style="dim"), *_rankings(grouped),
+        *(Text(f"{visible(group)}: {text.plain}") for group, release in grouped for text in _of_ties(release)),
         Text(grouped.statement), *noise_notes(releases[0])[:1], *warnings, *_notes(notes_of(grouped)),
     )  # fmt: skip
+
+
+def _of_ties(result: Release | NonPrivateFit) -> list[Text]:
+    """The chance of a tie, where ties have a model."""
+    return [] if result.ties is None else [Text(result.ties.sentence)]
 
 
 def _strength(privacy: Privacy) -> str:
@@ -175,7 +181,7 @@ def render_fit(fitted: NonPrivateFit) -> Group:
     """Exact scores with their standard errors, intervals and rank sets."""
     title = f"{len(fitted.items)} items by exact Bradley–Terry scores, ridge {fitted.fitted.ridge:g} (not private)"
     rows = fitted.rows()
-    parts = [Text(title, style="bold"), *_fit_table(rows)]
+    parts = [Text(title, style="bold"), *_fit_table(rows), *_of_ties(fitted)]
     if fitted.standard_errors is not None:
         ranks = " and ranks" if "rank_low" in rows[0] else ""
         parts.append(Text(f"{fitted.error_kind} Intervals{ranks} at the level {fitted.level:g}."))

@@ -6,18 +6,25 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
+from quietrank.errors import PrivacyError, option
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.scores import SCORES
 from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.ties import WITH_TIES, WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 
 STATISTICS: dict[str, Statistic] = {
     statistic.name: statistic
     for statistic in (NET_WINS, NET_WINS_AND_TOTAL, WINS, WINS_AND_LOSSES, NET_WINS_AND_EXPOSURES, SCORES)
 }
-"""every statistic, by name"""
+"""every statistic without ties, by name"""
+
+
+def statistic_named(name: str) -> Statistic:
+    """The statistic of this name, with or without ties; a KeyError where there is none."""
+    return {**STATISTICS, **{statistic.name: statistic for statistic in WITH_TIES}}[name]
 
 
 class Method(StrEnum):
@@ -30,6 +37,18 @@ class Method(StrEnum):
     BRADLEY_TERRY = "bradley-terry"
 
 
+class Ties(StrEnum):
+    """What a tie is to Bradley–Terry scores."""
+
+    HALF = "half"
+    """half a win for each side"""
+    DAVIDSON = "davidson"
+    """an outcome of its own, with the odds ν√(π_i π_j)"""
+
+
+TiesWord = Ties | Literal["half", "davidson"]
+"""what callers may write: the word, or the member it stands for"""
+
 MethodWord = Method | Literal["auto", "net-wins", "wins", "win-rate", "bradley-terry"]
 """what callers may write: the word, or the member it stands for"""
 
@@ -39,11 +58,28 @@ def needs_pairs(method: Method, privacy: Privacy) -> bool:
     return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
 
 
-def statistic_for(method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool) -> Statistic:
+def statistic_for(
+    method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool, ties: Ties = Ties.HALF
+) -> Statistic:
     """What has to be released for this method, among the statistics that a mechanism offers.
 
     `free_total` says that the mechanism charges nothing for the total in addition to the net wins.
     """
+    if ties is Ties.HALF:
+        return _without_ties(method, promise, offered, free_total=free_total)
+    if method not in (Method.AUTO, Method.BRADLEY_TERRY) or SCORES in offered:
+        raise PrivacyError(NO_TIES)
+    return WithTies(_without_ties(Method.BRADLEY_TERRY, promise, offered, free_total=free_total))
+
+
+NO_TIES = (
+    f"{option('ties', Ties.DAVIDSON)} is a model of Bradley-Terry scores from noisy counts: it does not go with other "
+    f"methods, nor with {option('mechanism', 'perturbed-mle')}; use {option('ties', Ties.HALF)}, or "
+    f"{option('method', Method.BRADLEY_TERRY)} with another mechanism"
+)
+
+
+def _without_ties(method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool) -> Statistic:
     privacy = promise.privacy
     if SCORES in offered:
         return SCORES

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import Limits, Promise, Squares
@@ -29,7 +29,7 @@ class NetWins(Statistic):
     """s"""
 
     name = "net-wins"
-    squares: ClassVar[Squares] = (("net_wins", Fraction(1)),)
+    squares: Squares = (("net_wins", Fraction(1)),)
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         """‖x‖₁ ≤ m; ‖x − x'‖₁ ≤ m + m; Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m where only answers change."""
@@ -52,7 +52,7 @@ class NetWinsAndTotal(NetWins):
     name = "net-wins-and-total"
     extra = 1
     secret = False
-    squares: ClassVar[Squares] = ()
+    squares: Squares = ()
 
     def share(self, promise: Promise) -> Fraction:
         return Fraction(1) if promise.total_is_free else TOTAL_SHARE
@@ -80,7 +80,7 @@ class NetWinsAndExposures(NetWins):
     name = "net-wins-and-exposures"
     per_item = 2
     secret = False
-    squares: ClassVar[Squares] = (("net_wins", Fraction(1)), ("exposure", EXPOSURE_SHARE**2))
+    squares = (("net_wins", Fraction(1)), ("exposure", EXPOSURE_SHARE**2))
 
     def share(self, promise: Promise) -> Fraction:
         return EXPOSURE_SHARE

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -30,7 +30,7 @@ ONE_VOTE = {"wins": Fraction(1), "losses": Fraction(1), "net_wins": Fraction(1, 
 
 
 class Sums(Protocol):
-    """Exact counts of each item."""
+    """Exact counts of each item, the total of all votes, and of them the ties."""
 
     @property
     def wins(self) -> Any: ...
@@ -42,6 +42,8 @@ class Sums(Protocol):
     def exposure(self) -> Any: ...
     @property
     def total(self) -> Any: ...
+    @property
+    def ties(self) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class Reading:
     net_wins: Floats | None = None
     exposure: Floats | None = None
     total: Floats | None = None
+    ties: Floats | None = None
     scores: Floats | None = None
 
 
@@ -70,20 +73,22 @@ class Spread:
 class Statistic(ABC):
     """A vector computed from the votes, to be published with noise; objects of the same class are equal."""
 
-    name: ClassVar[str]
-    per_item: ClassVar[int] = 1
+    name: str
+    per_item: int = 1
     """how many entries it has for each item"""
-    extra: ClassVar[int] = 0
+    extra: int = 0
     """how many more it has"""
-    by_pair: ClassVar[bool] = False
+    by_pair: bool = False
     """whether it is made from the counts of pairs"""
-    secret: ClassVar[bool] = True
+    secret: bool = True
     """whether all of it is worth protecting under a public design, where exposures and totals are known"""
-    sums_to_zero: ClassVar[bool] = True
+    sums_to_zero: bool = True
     """whether the items' entries sum to zero, with losses counted as negative"""
-    mirrored: ClassVar[bool] = False
+    mirrored: bool = False
     """whether the second half are losses: noise on (wins, −losses) changes its sign there"""
-    squares: ClassVar[Squares] = ()
+    counts_ties: bool = False
+    """whether its last entry is the weight of all ties (ties.py)"""
+    squares: Squares = ()
     """the square of the Euclidean norm of a contribution, as in `Clip.squares`; empty: not for Gaussian noise"""
 
     def __str__(self) -> str:
@@ -105,6 +110,14 @@ class Statistic(ABC):
     def share(self, promise: Promise) -> Fraction:
         """What the entries after the first n are multiplied by: α or β."""
         return Fraction(1)
+
+    def lattice(self, promise: Promise) -> Fraction:
+        """The step that contains every contribution, in half votes: the smallest of its shares, all powers of ½."""
+        return self.share(promise)
+
+    def shares(self, share: float) -> tuple[float, ...]:
+        """What each of the entries after those of items is multiplied by, where a law says what noise it has."""
+        return (share,) * self.extra
 
     # ---- how far one unit can move it ------------------------------------------------------------------------------
 

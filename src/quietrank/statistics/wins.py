@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 from quietrank.promise.privacy import Neighbours
-from quietrank.promise.promise import Limits, Squares
+from quietrank.promise.promise import Limits
 from quietrank.statistics.statistic import Reading, Spread, Statistic, Sums
 
 
@@ -19,7 +19,7 @@ class Wins(Statistic):
 
     name = "wins"
     sums_to_zero = False
-    squares: ClassVar[Squares] = (("wins", Fraction(1)),)
+    squares = (("wins", Fraction(1)),)
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         """Σ w·|y − y'|·‖e_i − e_j‖₁ ≤ 2m where only answers change; L where votes are added or removed, else k."""
@@ -48,7 +48,7 @@ class WinsAndLosses(Statistic):
     per_item = 2
     secret = False
     mirrored = True
-    squares: ClassVar[Squares] = (("wins", Fraction(1)), ("losses", Fraction(1)))
+    squares = (("wins", Fraction(1)), ("losses", Fraction(1)))
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         """1 win and 1 loss per vote: 2L. Replaced, each moves like net wins where both people answer, else less: 4m."""

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 ANSWER_GRID = 2**10
 """Where answers are averaged and then clipped, an answer weighs this many parts; the clipping factor takes the rest."""
 
+WHOLE = ("exposure", "ties", "total")
+"""what is counted in votes, and not in half votes, where norms are computed"""
+
+ONE_PER_GROUP = ("ties", "total")
+"""what is one number for all items"""
+
 SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 """a·low + b·high modulo a prime: an order of pairs that is unrelated to the order of items"""
 
@@ -178,11 +184,11 @@ def _clipping_factors(rows: ir.Table, clip: Clip, most: int, apart: tuple[str, .
 def _whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
     """The clip's sum of squares with whole coefficients, and the factor by which the vector was scaled up for that.
 
-    The columns below hold twice the wins, losses and net wins of a person, and the exposures themselves.
+    The columns below hold twice the wins, losses and net wins of a person, and the others themselves.
     """
     finer = 1
     while True:
-        terms = {name: weight * finer**2 * (4 if name == "exposure" else 1) for name, weight in clip.squares}
+        terms = {name: weight * finer**2 * (4 if name in WHOLE else 1) for name, weight in clip.squares}
         if all(weight.denominator == 1 for weight in terms.values()):
             return {name: int(weight) for name, weight in terms.items()}, finer
         finer *= 2
@@ -193,6 +199,17 @@ def _squared_norms(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]
 
     Entries of several groups are squared apart: wins in one and losses in another must not cancel.
     """
+    of_items = {name: weight for name, weight in terms.items() if name not in ONE_PER_GROUP}
+    of_sums = {name: weight for name, weight in terms.items() if name in ONE_PER_GROUP}
+    squares = _squares_of_items(rows, of_items, apart)
+    if of_sums:
+        squares = squares.union(_squares_of_sums(rows, of_sums, apart))
+    people = squares.group_by("person").agg(square=squares.square.sum())
+    return people.select("person", square=people.square.cast("decimal(38, 0)"))
+
+
+def _squares_of_items(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
+    """Per person, group and item."""
     y = rows.y if "y" in rows.columns else 2
     a = rows.select("person", *apart, item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
     b = rows.select("person", *apart, item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
@@ -205,10 +222,23 @@ def _squared_norms(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]
         "net_wins": _halved(sums.won - sums.lost),
         "exposure": _halved(sums.won + sums.lost),
     }
+    return _added_up(sums, columns, terms)
+
+
+def _squares_of_sums(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
+    """Per person and group: of the weight of all votes, or of the ties among them."""
+    import ibis
+
+    tied = ibis.ifelse(rows.y == 1, rows.part, rows.part * 0) if "y" in rows.columns else rows.part * 0
+    votes = rows.select("person", *apart, tied=tied, part=rows.part)
+    sums = votes.group_by("person", *apart).agg(ties=votes.tied.sum(), total=votes.part.sum())
+    columns = {name: sums[name].cast("decimal(38, 0)") for name in ONE_PER_GROUP}
+    return _added_up(sums, columns, terms)
+
+
+def _added_up(sums: ir.Table, columns: dict[str, ir.Value], terms: dict[str, int]) -> ir.Table:
     first, *others = (_times(columns[name] * columns[name], weight) for name, weight in terms.items())
-    each = sums.mutate(square=sum(others, first).cast("decimal(38, 0)"))
-    people = each.group_by("person").agg(square=each.square.sum())
-    return people.select("person", square=people.square.cast("decimal(38, 0)"))
+    return sums.select("person", square=sum(others, first).cast("decimal(38, 0)"))
 
 
 def _times(square: ir.Value, weight: int) -> ir.Value:

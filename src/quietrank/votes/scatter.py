@@ -15,6 +15,7 @@ import numpy as np
 
 from quietrank.arrays import Floats
 from quietrank.estimate.methods import Expected
+from quietrank.maths.davidson import win_rate
 from quietrank.mechanisms.scatter import STEPS, Around
 from quietrank.promise.promise import PERSON_GRID
 
@@ -103,15 +104,14 @@ def _around_pairs(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
     won = rows.group_by("person", "group", "a", "b").agg(
         won=(rows.weight * y).sum().cast("int64"), weight=rows.weight.sum().cast("int64")
     )
+    nus = [e.nu for e in expected]
     places = [Expected(e.around, np.rint(np.clip(e.values, -FARTHEST, FARTHEST) * SCORE)) for e in expected]
     for side in ("a", "b"):
         scores = _of_items(places).rename({f"of_{side}": "of_item", f"score_{side}": "value"})
         joined = won.left_join(scores, [("group", "of_group"), (side, f"of_{side}")])
         won = joined.select(*won.columns, f"score_{side}").view()
     gap = ibis.greatest(ibis.least(won.score_a - won.score_b, float(FARTHEST)), float(-FARTHEST))
-    gaps = np.arange(-FARTHEST, FARTHEST + 1, dtype=np.float64)
-    chances = _table(difference=gaps, chance=1 / (1 + np.exp(-gaps / SCORE)))
-    known = won.mutate(gap=gap).left_join(chances, [("gap", "difference")])
+    known = won.mutate(gap=gap).left_join(_chances(nus), [("gap", "difference"), ("group", "of_group")])
     beyond = _rounded(known.won.cast("float64") / 2.0 - known.weight.cast("float64") * known.chance, LARGEST)
     pairs = known.select("person", "group", "a", "b", beyond=beyond).view()
     sides = pairs.select("person", "group", item=pairs.a, beyond=pairs.beyond).union(
@@ -120,6 +120,16 @@ def _around_pairs(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
     sums = sides.group_by("person", "group", "item").agg(residual=sides.beyond.sum().cast("int64"))
     zero = ibis.literal(0, type="int64")
     return sums.mutate(weight=zero, along=zero)
+
+
+def _chances(nus: Sequence[float]) -> ir.Table:
+    """The win rates at all differences of scores, in each group."""
+    gaps = np.arange(-FARTHEST, FARTHEST + 1, dtype=np.float64)
+    rates = [win_rate(gaps / SCORE, nu) if nu > 0 else 1 / (1 + np.exp(-gaps / SCORE)) for nu in nus]
+    return _table(
+        difference=np.tile(gaps, len(nus)), of_group=np.repeat(np.arange(len(nus)), len(gaps)),
+        chance=np.concatenate(rates),
+    )  # fmt: skip
 
 
 def _of_items(expected: Sequence[Expected]) -> ir.Table:

@@ -43,6 +43,8 @@ class Tally(Confidential):
     """how many rows there were before any was dropped"""
     bounded: Bounded | None = None
     """how each unit's votes were bounded; None for counts that must not be released"""
+    ties: int | None = None
+    """K, the weight of all ties, in steps; None: not counted"""
 
     @property
     def by_item(self) -> Tally:
@@ -76,6 +78,7 @@ class PairTally(Confidential):
     step: Fraction
     rows: int
     bounded: Bounded | None = None
+    ties: int | None = None
 
     @cached_property
     def by_item(self) -> Tally:
@@ -85,7 +88,7 @@ class PairTally(Confidential):
         for side, won, lost in ((self.i, self.wins_i, self.wins_j), (self.j, self.wins_j, self.wins_i)):
             np.add.at(wins, side, won)
             np.add.at(losses, side, lost)
-        return Tally(self.items, wins, losses, self.step, self.rows, self.bounded)
+        return Tally(self.items, wins, losses, self.step, self.rows, self.bounded, self.ties)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +154,13 @@ class Tallies(Confidential):
 
 def _all_items(tallies: Sequence[Tally]) -> Tally:
     wins, losses = (sum(getattr(tally, name) for tally in tallies) for name in ("wins", "losses"))
-    return replace(tallies[0], wins=wins, losses=losses, rows=sum(tally.rows for tally in tallies), bounded=None)
+    rows = sum(tally.rows for tally in tallies)
+    return replace(tallies[0], wins=wins, losses=losses, rows=rows, bounded=None, ties=_all_ties(tallies))
+
+
+def _all_ties(tallies: Sequence[Tally | PairTally]) -> int | None:
+    counted = [tally.ties for tally in tallies if tally.ties is not None]
+    return sum(counted) if len(counted) == len(tallies) else None
 
 
 def _all_pairs(tallies: Sequence[PairTally]) -> PairTally:
@@ -162,4 +171,5 @@ def _all_pairs(tallies: Sequence[PairTally]) -> PairTally:
     np.add.at(wins_j, place, np.concatenate([tally.wins_j for tally in tallies]))
     i, j = np.divmod(keys, items)
     rows = sum(tally.rows for tally in tallies)
-    return replace(tallies[0], i=i, j=j, wins_i=wins_i, wins_j=wins_j, rows=rows, bounded=None)
+    ties = _all_ties(tallies)
+    return replace(tallies[0], i=i, j=j, wins_i=wins_i, wins_j=wins_j, rows=rows, bounded=None, ties=ties)

@@ -34,7 +34,8 @@ from quietrank.votes.tallies import PairTally, PeopleByVotes, Tallies, Tally
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-SUMS = ("wins", "losses", "rows")
+SUMS = ("wins", "losses", "ties", "rows")
+"""of an item or a pair; a tie is in the ties of both of its items, in half votes like wins and losses"""
 
 
 def count_votes(votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Tallies:
@@ -157,7 +158,10 @@ def _by_item(items: Items, bounded: Bounded, counted: dict[str, Integers], rows:
     np.add.at(losses, counted["item"], counted["losses"])
     if wins.sum() != losses.sum():
         raise AssertionError("every vote is a win and a loss, but their sums differ")
-    return Tally(items, wins, losses, bounded.half_vote, rows, bounded)
+    ties = int(counted["ties"].sum())
+    if ties % 2:
+        raise AssertionError("every tie is one of both of its items, but their sum is odd")
+    return Tally(items, wins, losses, bounded.half_vote, rows, bounded, ties // 2)
 
 
 def _by_pair(items: Items, bounded: Bounded, counted: dict[str, Integers], rows: int) -> PairTally:
@@ -167,7 +171,7 @@ def _by_pair(items: Items, bounded: Bounded, counted: dict[str, Integers], rows:
     np.add.at(wins_i, place, np.where(a < b, counted["wins"], counted["losses"]))
     np.add.at(wins_j, place, np.where(a < b, counted["losses"], counted["wins"]))
     i, j = np.divmod(keys, len(items))
-    return PairTally(items, i, j, wins_i, wins_j, bounded.half_vote, rows, bounded)
+    return PairTally(items, i, j, wins_i, wins_j, bounded.half_vote, rows, bounded, int(counted["ties"].sum()))
 
 
 def _item_sums(rows: ir.Table) -> ir.Table:
@@ -175,30 +179,32 @@ def _item_sums(rows: ir.Table) -> ir.Table:
 
     Each side is grouped on its own before the two are united, which is twice as fast as the opposite order.
     """
-    won, lost = _won_and_lost(rows)
+    won, lost, tied = _won_lost_and_tied(rows)
     group = _group(rows)
     number = number_of_votes(rows)
-    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, rows=number)
-    b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, rows=number)
+    a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, ties=tied, rows=number)
+    b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, ties=tied, rows=number)
     sides = a.union(b)
     return sides.group_by(*group, "item").agg(**{name: sides[name].sum() for name in SUMS})
 
 
 def _pair_sums(rows: ir.Table) -> ir.Table:
     """Per pair, and group: the sums, where wins are those of a."""
-    won, lost = _won_and_lost(rows)
-    return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, rows=number_of_votes(rows))
+    won, lost, tied = _won_lost_and_tied(rows)
+    return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, ties=tied, rows=number_of_votes(rows))
 
 
 def _group(rows: ir.Table) -> list[str]:
     return ["group"] if "group" in rows.columns else []
 
 
-def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
-    """The weight that a has won and lost, in half votes."""
+def _won_lost_and_tied(rows: ir.Table) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """The weight that a has won and lost, and that of ties, in half votes."""
     if "y" not in rows.columns:
-        return rows.weight.sum() * 2, rows.weight.sum() * 0
-    return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
+        return rows.weight.sum() * 2, rows.weight.sum() * 0, rows.weight.sum() * 0
+    # y·(2 − y) is 1 for a tie and 0 else.
+    tied = (rows.weight * rows.y * (2 - rows.y)).sum() * 2
+    return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum(), tied
 
 
 def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
@@ -235,11 +241,13 @@ def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
 def _alone_by_pair(rows: ir.Table) -> ir.Table:
     import ibis
 
-    won, lost, flawed = rows.count() * 2, rows.count() * 0, rows.a == rows.b
+    won, lost, tied, flawed = rows.count() * 2, rows.count() * 0, rows.count() * 0, rows.a == rows.b
     if "y" in rows.columns:
         won, lost, flawed = rows.y.sum(), (2 - rows.y).sum(), flawed | rows.y.isnull() | (rows.y < 0)
+        tied = (rows.y * (2 - rows.y)).sum() * 2
     grouped = rows.group_by(*_group(rows), "a", "b")
-    return grouped.agg(wins=won, losses=lost, rows=rows.count(), flawed=ibis.ifelse(flawed, 1, 0).sum()).view()
+    flaws = ibis.ifelse(flawed, 1, 0).sum()
+    return grouped.agg(wins=won, losses=lost, ties=tied, rows=rows.count(), flawed=flaws).view()
 
 
 def _alone_by_item(rows: ir.Table) -> ir.Table:
@@ -250,6 +258,7 @@ def _alone_by_item(rows: ir.Table) -> ir.Table:
         "".join(f'"{name}", ' for name in _group(rows)),
         wins=f"CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END",
         losses=f"CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END",
+        ties=f"2 * COUNT(CASE WHEN {y} = 1 THEN 1 END)",
         rows="COUNT(*)",
         flawed=f"COUNT(CASE WHEN a = b OR {y} IS NULL OR {y} < 0 THEN 1 END)",
     )
