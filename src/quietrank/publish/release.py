@@ -123,6 +123,8 @@ class Release(Published):
     """how much the votes of people vary, where that was bought for the intervals"""
     limit: ChosenLimit | None = None
     """how the limit on people's votes was chosen, where it was not given"""
+    where: str | None = None
+    """the condition that rows had to meet to be counted"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -166,6 +168,7 @@ class Release(Published):
             "certainty": None if self.certainty is None else asdict(self.certainty),
             "scatter": scatter_to_dict(self.scatter),
             "limit": limit_to_dict(self.limit),
+            "where": self.where,
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -219,6 +222,7 @@ class Release(Published):
                 certainty=_certainty(values.get("certainty")),
                 scatter=scatter_from_dict(values.get("scatter")),
                 limit=limit_from_dict(values.get("limit")),
+                where=None if values.get("where") is None else text(values["where"]),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -280,10 +284,12 @@ def make_release(
         certainty, notes = _certain(view, top, known), list(known.notes)
     if noisy.limit is not None:
         notes.append(noisy.limit.note)
+    if noisy.where is not None:
+        notes.append(f"Only votes with {noisy.where} are counted; how many others there were is not published.")
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
-        limit=noisy.limit,
+        limit=noisy.limit, where=noisy.where,
     )  # fmt: skip
 
 

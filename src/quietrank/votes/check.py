@@ -21,8 +21,9 @@ from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
-from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, snapshot
+from quietrank.votes.snapshot import FILTERED, FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, snapshot
 from quietrank.votes.sources import collect, no_votes
+from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -51,6 +52,8 @@ class Report:
     examples: tuple[str, ...] = ()
     unmentioned: tuple[str, ...] = ()
     """declared items without votes"""
+    filtered: int | None = None
+    """rows that do not meet the condition; None without one"""
 
     def __repr__(self) -> str:
         return "\n".join([CONFIDENTIAL, *self.lines()])
@@ -70,6 +73,8 @@ class Report:
         counts: dict[str, float] = {
             "rows": self.rows, "usable votes": self.votes, "of them ties": self.ties, "items": self.items
         }  # fmt: skip
+        if self.filtered is not None:
+            counts = {"rows": self.rows, "left out by --where": self.filtered} | counts
         if self.people is not None:
             counts["people"] = self.people
             counts |= {f"votes per person, {name}": value for name, value in self.votes_per_person.items()}
@@ -158,13 +163,15 @@ def report(votes: Votes, *, people: bool) -> Report:
         flaws=flaws,
         examples=examples,
         unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
+        filtered=None if votes.where is None else counts.get(FILTERED, 0),
     )
 
 
 def most_votes(votes: Votes) -> int:
     """The most votes that any one person cast; confidential, for the data holder only."""
     rows = votes.rows()
-    named = rows.filter(rows.person.notnull())
+    counted = rows if votes.where is None else rows.filter(rows[PASSES])
+    named = counted.filter(counted.person.notnull())
     each = named.group_by("person").agg(votes=named.count())
     return int(_row(votes, each.agg(most=each.votes.max()))["most"] or 0)
 
@@ -224,17 +231,41 @@ def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
 def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str, ...]:
     """The first few invalid rows as they are written. Nothing is released then, so they are looked up again."""
     rows = judged(votes, named=named, numbered=True)
-    bad = rows.filter(rows.flaw != NO_FLAW)
+    bad = rows.filter(rows.flaw > NO_FLAW)
     if list(flaws) == ["person in several groups"]:
+        rows = rows.filter(rows.flaw == NO_FLAW)
         people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
         moving = people.filter(people["first"] != people["last"]).select(who="person")
         bad = rows.join(moving, [("person", "who")]).mutate(flaw=NUMBER["person in several groups"])
     ordered = bad.order_by(files.ROW) if files.ROW in bad.columns else bad
-    return tuple(_example(votes, row) for row in collect(votes.source, ordered.limit(SHOWN)).to_pylist())
+    examples = collect(votes.source, ordered.limit(SHOWN)).to_pylist()
+    starts = _starts(votes, {row[files.FILE] for row in examples if files.FILE in row})
+    return tuple(_example(votes, row, starts) for row in examples)
 
 
-def _example(votes: Votes, row: dict[str, Any]) -> str:
-    where = f"row {row[files.ROW]}: " if files.ROW in row else ""
+def _starts(votes: Votes, paths: set[str]) -> dict[str, int]:
+    """The number of rows before each of these files: rows are numbered through all of them."""
+    table = votes.source.numbered
+    if table is None or not paths:
+        return {}
+    some = table.filter(table[files.FILE].isin(sorted(paths)))
+    first = some.group_by(files.FILE).agg(first=some[files.ROW].min())
+    return {row[files.FILE]: row["first"] - 1 for row in collect(votes.source, first).to_pylist()}
+
+
+def _place(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
+    if files.ROW not in row:
+        return ""
+    path = row.get(files.FILE)
+    return (
+        f"row {row[files.ROW]}: "
+        if path is None
+        else (f"{votes.source.called(path)}, row {row[files.ROW] - starts[path]}: ")
+    )
+
+
+def _example(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
+    where = _place(votes, row, starts)
     cells = {"outcome": row.get("said"), "person": row.get("person"), "group": row.get("group")}
     columns = {"outcome": "said", "person": "person", "group": "group"}
     more = "".join(f", {role} {_written(cells[role])}" for role, column in columns.items() if column in row)

@@ -16,6 +16,7 @@ from quietrank.votes import engines
 from quietrank.votes.joins import names_table, with_askable, with_place
 from quietrank.votes.read import Votes
 from quietrank.votes.sources import reading
+from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -85,6 +86,8 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     if "y" in rows.columns:
         flaws.append(("unknown outcome", rows.y.isnull()))
     numbers = [(condition, NUMBER[flaw]) for flaw, condition in flaws]
+    if votes.where is not None:
+        numbers.insert(0, (~rows[PASSES], FILTERED))  # first: whatever is wrong with such a row does not matter
     if votes.leaves_out and "y" in rows.columns:
         numbers.append((rows.y == UNANSWERED, NOT_ANSWERED))
     return rows.mutate(flaw=ibis.cases(*numbers, else_=NO_FLAW).cast("int16"))

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
-from quietrank.votes import files
 from quietrank.votes.cells import first_of, text
 from quietrank.votes.joins import by_either_side
-from quietrank.votes.shapes.shape import PERSON_NAMES, Name, Shape, called, listed, only_one, require_column
+from quietrank.votes.shapes.shape import PERSON_NAMES, Name, Shape, called, carried, listed, only_one, require_column
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -63,8 +62,7 @@ class Long(Shape):
         read = {role: name(table[column]) for role, column in roles.items() if column is not None}
         if self.outcome is not None or self.tie is not None:
             read["y"] = self._y(table, name, read["a"], read["b"])
-        if files.ROW in table.columns:
-            read[files.ROW] = table[files.ROW]
+        read |= carried(table)
         if numbered and (column := self.outcome or self.tie):
             read["said"] = text(table[column])
         return table.select(**read)

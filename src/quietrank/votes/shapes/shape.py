@@ -7,12 +7,22 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from quietrank.errors import VotesError, option
+from quietrank.votes.files import FILE, ROW
+from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 PEOPLE = ("person", "user", "annotator", "judge", "voter", "respondent", "rater")
 PERSON_NAMES = (*PEOPLE, *(f"{name}_id" for name in PEOPLE))
+
+DESIGN_ROLES = ("a", "b", "person", "group")
+"""what a column may stand for without telling the answer"""
+ANSWER_NAMES = (
+    "winner", "loser", "chosen", "rejected", "outcome", "result", "label", "preference", "tie", "tied", "is_tie",
+    "draw",
+)  # fmt: skip
+"""what columns are called that tell the answer, even if they are not read"""
 
 Name = Callable[[Any], Any]
 """how a cell that names an item, a person or a group is compared: as text or as bytes; an empty one is NULL"""
@@ -48,10 +58,15 @@ class Shape(ABC):
         """Every column that is read."""
         return tuple(self.meaning.values())
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The columns that tell the answer: all that are read, but for those of the design."""
+        return tuple(column for role, column in self.meaning.items() if role not in DESIGN_ROLES)
+
     @abstractmethod
     def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
         """One row per vote: a, b, y (2 = a won, 1 = tie, 0 = b won, −1 = not answered, NULL = unreadable), and
-        where there are such columns, person, group and the row's number. Where a always wins, there is no y.
+        where there are such columns, person, group and what is `carried`. Where a always wins, there is no y.
         `numbered`: for error messages, also `said`, the outcome as it is written. The table is mentioned once."""
 
     @abstractmethod
@@ -61,6 +76,11 @@ class Shape(ABC):
     @abstractmethod
     def with_group(self, column: str) -> Self:
         """The same with a column of groups."""
+
+
+def carried(table: ir.Table) -> dict[str, Any]:
+    """What every row takes along, whatever its shape: its file and number, and whether it meets the condition."""
+    return {name: table[name] for name in (FILE, ROW, PASSES) if name in table.columns}
 
 
 def called(names: Sequence[str], common: Sequence[str]) -> list[str]:
