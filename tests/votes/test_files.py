@@ -269,7 +269,8 @@ def test_a_missing_key_is_a_missing_cell(tmp_path: Path) -> None:
 
 
 def test_a_key_that_is_a_column_is_refused(tmp_path: Path) -> None:
-    as_csv((tmp_path / "winner=y").mkdir() or tmp_path / "winner=y" / "1.csv", FIRST)
+    (tmp_path / "winner=y").mkdir()
+    as_csv(tmp_path / "winner=y" / "1.csv", FIRST)
     with pytest.raises(VotesError, match=r"'winner' is in .* and also in the name of its folder, winner=y"):
         read_votes(tmp_path, ITEMS)
 

@@ -102,7 +102,7 @@ def _require_allowed(node: Any) -> None:
 
 
 def _sql(node: Any) -> str:
-    return str(node.sql(dialect="duckdb"))
+    return str(node.sql(dialect="duckdb", comments=False))
 
 
 def _column(node: Any, columns: Sequence[str]) -> str:
@@ -189,6 +189,8 @@ class _Reader:
         return self.read(node.this).isnull()
 
     def _read_in(self, node: Any) -> Any:
+        if not node.expressions:
+            raise _refusal(f"the list of {_sql(node)} is empty")
         alike = [self._alike(node.this, value) for value in node.expressions]
         return alike[0][0].isin([value for _, value in alike])
 
