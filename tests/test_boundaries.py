@@ -47,6 +47,8 @@ RULES = Rules(
     libraries={
         "ibis": ("votes",),
         "duckdb": ("votes",),
+        "sqlglot": ("votes",),
+        "openpyxl": ("votes",),
         "opendp": ("noise",),
         "flint": ("noise", "auditing"),
         "secrets": ("noise", "ledger"),
@@ -80,7 +82,15 @@ def test_the_reader_finds_imports() -> None:
 
 def test_only_the_confidential_side_reads_rows() -> None:
     """Raw rows are opened and queried in votes/; others only hand Votes on."""
-    rows = ("votes.files", "votes.engines", "votes.joins", "votes.snapshot", "votes.bound")
+    rows = (
+        "votes.files",
+        "votes.formats",
+        "votes.where",
+        "votes.engines",
+        "votes.joins",
+        "votes.snapshot",
+        "votes.bound",
+    )
     assert _importers(*rows) <= {"votes"}
     assert _importers("votes.check") <= {"votes", "cli", "pipeline"}
 

@@ -193,8 +193,9 @@ def _public_total(sums: Tally, calibrated: Calibrated) -> float | None:
 
 
 def public_votes(tallies: Tallies, promise: Promise) -> int | None:
-    """The number of all votes, over all groups, before any row is dropped, where it is the same for all neighbours."""
-    return tallies.rows if promise.privacy.votes_are_public else None
+    """The number of all votes, over all groups, before any row is dropped, where it is the same for all neighbours and
+    is that of the votes that are counted."""
+    return tallies.rows if promise.privacy.votes_are_public and not promise.leaves_out else None
 
 
 def _pairs(tally: PairTally) -> PublicPairs:

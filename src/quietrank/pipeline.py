@@ -617,7 +617,9 @@ def _with_given_limit(
     may_be_empty = not privacy.votes_are_public
     with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty, again=bool(part)) as counted:
         noise = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows, request.ties)
-        purchase = _Purchase(privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes.skip_invalid)
+        purchase = _Purchase(
+            privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes.skip_invalid, where=votes.condition
+        )  # fmt: skip
         return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
 
 
@@ -641,7 +643,8 @@ def _with_chosen_limit(
         bounded = choice.noise.promise.bounded(choice.noise.clip)
         counted = taken.counted(bounded, by_pair=by_pair, may_be_empty=not privacy.votes_are_public)
         purchase = _Purchase(
-            privacy.epsilon, left, request, choice, part, counted, votes.skip_invalid, limit, payment
+            privacy.epsilon, left, request, choice, part, counted, votes.skip_invalid, limit, payment,
+            votes.condition,
         )  # fmt: skip
         return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
 
@@ -679,6 +682,8 @@ class _Purchase:
     limit: ChosenLimit | None = None
     payment: Payment | None = None
     """what was paid before, with the limit"""
+    where: str | None = None
+    """the condition on rows"""
 
     def paid_from(self, ledger: Ledger | None) -> list[NoisyTally]:
         noise, exact = self.choice.noise, self.counted.tallies
@@ -701,7 +706,7 @@ class _Purchase:
         return [
             NoisyTally.of(
                 self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.rows_skipped,
-                alternatives=self.choice.alternatives, limit=self.limit,
+                alternatives=self.choice.alternatives, limit=self.limit, where=self.where,
             )
             for one in noised
         ]  # fmt: skip

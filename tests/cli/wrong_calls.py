@@ -33,6 +33,13 @@ INVALID = "Invalid value for"
 """how Typer begins; how it goes on differs between its versions"""
 ESCAPE, BIDI, EMOJI, ACCENT = "\x1b[31m", "\u202e", "🦆", "e\u0301"
 
+
+def zstd(data: bytes) -> bytes:
+    import pyarrow as pa
+
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
 # ---- the folder --------------------------------------------------------------------------------------------------
 
 TEXTS: dict[str, str | bytes] = {
@@ -66,13 +73,27 @@ TEXTS: dict[str, str | bytes] = {
     "always.csv": "winner,loser\nx,y\nx,z\ny,z\nz,y\n",
     "columns.csv": "good,bad\nx,y\n",
     "ambiguous.csv": "winner,loser,chosen_model,rejected_model\nx,y,x,y\n",
+    "answers.csv": "a,b,outcome,tie\nx,y,a,0\n",
     "two-ties.csv": "winner,loser,tie,draw\nx,y,0,0\n",
     "moving.csv": "person,winner,loser,land\na,x,y,n\na,x,y,s\n",
     "picture.csv": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(40),
     "not.parquet": "winner,loser\nx,y\n",
     "cut.csv.gz": gzip.compress(b"winner,loser\n" + b"x,y\n" * 9_000)[:40],
     "no.csv.gz": b"winner,loser\nx,y\n",
-    "array.json": '[{"winner": "x", "loser": "y"}]\n',
+    "no-array.json": "[1, 2]\n",
+    "empty-array.json": "[ ]\n",
+    "open-array.json": '[{"winner": "x", "loser": "y"},\n',
+    "array-keys.json": '[{"winner": "x", "loser": "y"}, {"winner": "x"}]\n',
+    "array.jsonl": '[{"winner": "x", "loser": "y"}]\n',
+    "cut.csv.zst": zstd(b"winner,loser\n" + b"x,y\n" * 9_000)[:20],
+    "no.csv.zst": b"winner,loser\nx,y\n",
+    "unknown-parts/part-0001": "winner,loser\nx,y\n",
+    "unknown-parts/part.csv": "winner,loser\nx,y\n",
+    "delta/part.csv": "winner,loser\nx,y\n",
+    "delta/_delta_log/0.json": "{}\n",
+    "hive/winner=x/part.csv": "winner,loser\nx,y\n",
+    "odd-hive/part.csv": "winner,loser\nx,y\n",
+    "odd-hive/day=1/part.csv": "winner,loser\nx,y\n",
     "number.jsonl": "1\n",
     "no-keys.jsonl": "{}\n",
     "keys.jsonl": '{"winner": "x", "loser": "y"}\n{"winner": "x", "loser": "y", "tie": true}\n',
@@ -138,7 +159,7 @@ TEXTS: dict[str, str | bytes] = {
 def furnish(folder: Path) -> None:
     """Make every file that the calls below are about."""
     for name, content in TEXTS.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     for name in ("folder", "folder.csv", "folder.json", "folder.png"):
         (folder / name).mkdir()
@@ -292,7 +313,6 @@ GENERAL: list[Line] = [
     ((f"--{ESCAPE}",), USAGE, "No such option"),
     ((ESCAPE,), USAGE, "No such command"),
     ("rank", USAGE, "Missing argument"),
-    ("rank votes.csv plain.csv", USAGE, "unexpected extra argument"),
     ("rank votes.csv --no-such-flag", USAGE, "No such option"),
     ("rank votes.csv --epsilon", USAGE, "requires an argument"),
     ("rerank", USAGE, "Missing argument"),
@@ -493,9 +513,21 @@ VOTES: list[Line] = [
     (f"rank {name} --items x,y,z {PROMISE}", REFUSED, message)
     for name, message in [
         ("nowhere.csv", "there is no file nowhere.csv"),
-        ("''", r"\. is a folder"),
-        ("folder", "is a folder"),
-        ("folder.csv", "is a folder"),
+        ("''", "the path of the votes is empty"),
+        ("folder", "there is no file of votes in the folder folder"),
+        ("folder.csv", "there is no file of votes in the folder folder.csv"),
+        ("'nothing-*.csv'", r"there is no file nothing-\*.csv, and as a pattern it matches none"),
+        ("votes.csv plain.csv", "plain.csv does not have the columns of votes.csv: it lacks land, person"),
+        ("plain.csv votes.csv", "it also has land, person; give files with the same columns"),
+        ("votes.csv ./votes.csv", "votes.csv is given twice"),
+        ("votes.csv folder/../votes.csv", "is the same file as votes.csv"),
+        ("votes.csv keys.jsonl", "give files of one format"),
+        ("results", "do not say which column"),
+        ("unknown-parts", "cannot tell the format of part-0001.*or leave it out"),
+        ("delta", "is a Delta table"),
+        ("odd-hive", "give the columns day, but those of .* none"),
+        ("'odd-hive/*'", "give the columns none, but those of .* day"),
+        ("hive", "in the name of its folder"),
         ("loop.csv", "there is no file"),
         ("empty.csv", "is empty"),
         ("blank.csv", "is empty"),
@@ -508,8 +540,17 @@ VOTES: list[Line] = [
         ("ragged.csv", "line 3"),
         ("quote.csv", "cannot be read|do not fit"),
         ("nul.csv", "NUL bytes"),
-        ("latin1.csv", r"not UTF-8 text \(line 3"),
-        ("utf16.csv", "UTF-8"),
+        ("latin1.csv", r"not UTF-8 text \(line 3\); it looks like cp1252: add --encoding cp1252"),
+        ("utf16.csv", "it looks like utf-16: add --encoding utf-16"),
+        ("latin1.csv --encoding ascii", "latin1.csv is not ascii text"),
+        ("votes.csv --encoding klingon", "--encoding must name an encoding of text"),
+        ("votes.csv --encoding base64", "--encoding must name an encoding of text"),
+        ("lists.parquet --encoding cp1252", "--encoding is for text files"),
+        ("votes.csv --sheet votes", "--sheet is for Excel workbooks"),
+        ("votes.csv --input-format pdf", "--input-format must be one of csv"),
+        ("votes.csv --input-format parquet", "not a Parquet file"),
+        ("cut.csv.zst", "cannot read cut.csv.zst"),
+        ("no.csv.zst", "cannot read no.csv.zst"),
         ("escape.csv", r"'\\x1b\[31my'"),
         ("escape-header.csv", "the columns good"),
         ("bidi.csv", r"\\u202ey"),
@@ -529,7 +570,11 @@ VOTES: list[Line] = [
         ("lists.parquet", "convert it to text"),
         ("cut.csv.gz", "cannot read cut.csv.gz"),
         ("no.csv.gz", "cannot read no.csv.gz"),
-        ("array.json", "one JSON object per line"),
+        ("no-array.json", "an array of objects"),
+        ("empty-array.json", "holds an empty array"),
+        ("open-array.json", "cannot be read"),
+        ("array-keys.json", "every key in every object"),
+        ("array.jsonl", "one JSON object per line"),
         ("number.jsonl", "one JSON object per line"),
         ("no-keys.jsonl", "one JSON object per line"),
         ("keys.jsonl", "every key in every line"),
@@ -539,7 +584,7 @@ VOTES: list[Line] = [
         ("fraction.jsonl", "0.10?; write them as text"),
         ("nested.jsonl", "one JSON object per line"),
         ("nan.jsonl", "."),
-        ("book.xlsx", "cannot tell the format"),
+        ("book.xlsx", "no Excel workbook that can be read"),
         ("noname", "cannot tell the format"),
         ("release.json", "one JSON object per line"),
         ("release.csv", "do not say which column"),
@@ -578,6 +623,56 @@ VOTES += [
         "choose one with --person",
     ),
     ("rank nobody.csv --items x,y --unit person --epsilon 1 --max-per-person 2", REFUSED, "no person is named"),
+]
+
+WHERE: list[Line] = [
+    ((*_words(f"rank votes.csv --items x,y,z {PROMISE}"), "--where", condition), REFUSED, message)
+    for condition, message in [
+        ("", "--where: it is empty"),
+        ("land", "land is a text, not a condition"),
+        ("land =", "it cannot be read"),
+        ("land = 'n'; drop table votes", "it cannot be read"),
+        ("land = 'n' group by land", "it cannot be read"),
+        ("country = 'n'", "there is no column 'country'.*the columns are person, winner, loser, land"),
+        ('land = "n"', "text is written in single quotes: 'n'"),
+        ("votes.land = 'n'", "votes.land is not the name of a column"),
+        ("land = 5", "a text and 5 a number, which cannot be compared; write CAST"),
+        ("land + 1 > 2", "land is a text, not a number; write CAST"),
+        ("length(land)", "is a number, not a condition"),
+        ("land in (select land from votes)", "is not allowed"),
+        ("exists (select 1)", "is not allowed"),
+        ("count(*) > 1", "is not allowed"),
+        ("sum(1) over () > 1", "is not allowed"),
+        ("row_number() over () < 5", "is not allowed"),
+        ("random() < 0.5", "is not allowed"),
+        ("now() > '2026-01-01'", "is not allowed"),
+        ("current_date > '2026-01-01'", "is not allowed"),
+        ("try_cast(land as double) > 5", "is not allowed"),
+        ("getenv('HOME') = land", "is not allowed"),
+        ("regexp_matches(land, 'n')", "is not allowed"),
+        ("land similar to 'n'", "is not allowed"),
+        ("cast(land as json) = 1", "is not allowed"),
+        ("land is true", "IS is for NULL"),
+        ("land in ('n', null)", "is not allowed"),
+        ("land like person", "must be text in single quotes"),
+        ("land = 'n' or 1e999 > 1", "too large"),
+        ("cast(land as double) > 5", "cannot be read .*[Cc]ould not convert"),
+        ("(" * 3000 + "land = 'n'" + ")" * 3000, "it cannot be read"),
+        ("land = 'n' and " * 1000 + "land = 'n'", "longer than"),
+    ]
+]
+WHERE += [
+    (
+        f"rank {file} --items x,y,z {PROMISE} --neighbours outcome --design public --where \"{on} = 'x'\"",
+        REFUSED,
+        f"looks at the column '{on}', which tells the answer",
+    )
+    for file, on in (
+        ("plain.csv", "winner"),
+        ("plain.csv", "loser"),
+        ("answers.csv", "outcome"),
+        ("answers.csv", "tie"),
+    )
 ]
 
 LISTS: list[Line] = [
@@ -1146,6 +1241,7 @@ LINES = [
     *READERS,
     *CONTRADICTIONS,
     *VOTES,
+    *WHERE,
     *LISTS,
     *OUTPUTS,
     *LEDGERS,

@@ -54,6 +54,7 @@ THEMES = ("light", "dark")
 SPREADS = ("close", "typical", "clear", "paper")
 SHAPES = ("long", "arena")
 BOTH_BAD = ("tie", "drop")
+INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
 
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""
@@ -150,7 +151,12 @@ class VotesOptions:
     """Which votes to read, and how: every field is an option."""
 
     votes: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet or JSON Lines; text may be gzipped.", metavar="VOTES")
+        list[Path],
+        typer.Argument(
+            help="Files of votes, a folder of them, or a pattern in quotes: CSV, TSV, Parquet, JSON, JSON Lines or "
+            "Excel; text may be compressed (.gz, .zst). - is standard input.",
+            metavar="VOTES...",
+        ),
     ]
     items: Annotated[str | None, ranking("What is ranked: a file with one item per line, or a,b,c.", "FILE|a,b,c")] = (
         None
@@ -187,6 +193,22 @@ class VotesOptions:
     wins_b: Annotated[str | None, column("Column of how often b won.", "COLUMN")] = None
     person: Annotated[str | None, column("Column that names the person.", "COLUMN")] = None
     delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
+    encoding: Annotated[str | None, column("Of text files that are not UTF-8, such as cp1252.", "NAME")] = None
+    sheet: Annotated[str | None, column("Sheet of an Excel workbook; the first without it.", "NAME")] = None
+    input_format: Annotated[
+        str | None,
+        column("Of the votes; without it by the files' names, and csv from standard input.", choice(INPUT_FORMATS)),
+    ] = None
+    where: Annotated[
+        str | None,
+        column("Count only rows that meet this public condition, such as \"language = 'de'\".", "CONDITION"),
+    ] = None
+
+    def reads(self) -> list[Path]:
+        """Every file that is read, so that none is overwritten."""
+        from quietrank.votes.paths import inputs
+
+        return inputs(self.votes)
 
     def read(
         self,
@@ -216,7 +238,7 @@ class VotesOptions:
 
 COLUMNS = (
     "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
-    "person", "delimiter",
+    "person", "delimiter", "encoding", "sheet", "input_format", "where",
 )  # fmt: skip
 
 

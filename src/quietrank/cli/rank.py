@@ -113,7 +113,7 @@ def rank(
     ridge = parse_auto("gamma", gamma)
     if show_budget and (report is None or ledger is None):
         raise UsageError("--show-budget is about a ledger and a report; add --ledger FILE and --report FILE.html")
-    reads = (source.votes, ledger)
+    reads = (*source.reads(), ledger)
     check_releases(out, save_tally, report, overwrite=overwrite, reads=reads)
     check_pictures(plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=reads)
     files = Files(overwrite)

@@ -79,6 +79,8 @@ class NoisyTally:
     """how the limit on people's votes was chosen, if it was not given"""
     scatter_of_groups: JointScatter | None = None
     """the same, where these are the counts of several groups added up"""
+    where: str | None = None
+    """the condition that rows had to meet to be counted"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
@@ -106,6 +108,7 @@ class NoisyTally:
         rows_skipped: bool = False,
         alternatives: tuple[tuple[str, float], ...] = (),
         limit: ChosenLimit | None = None,
+        where: str | None = None,
     ) -> NoisyTally:
         """What left the confidential side, and all that is public about its noise; `epsilon` is that of
         counts and scatter together, where that was bought."""
@@ -128,6 +131,7 @@ class NoisyTally:
             people=noised.people,
             scatter=noised.scatter,
             limit=limit,
+            where=where,
         )
 
     @cached_property

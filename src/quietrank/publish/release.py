@@ -148,6 +148,8 @@ class Release(Published):
     """how the limit on people's votes was chosen, where it was not given"""
     ties: TieModel | None = None
     """the model of ties, where they are not half wins"""
+    where: str | None = None
+    """the condition that rows had to meet to be counted"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -192,6 +194,7 @@ class Release(Published):
             "scatter": scatter_to_dict(self.scatter),
             "limit": limit_to_dict(self.limit),
             "ties": None if self.ties is None else asdict(self.ties),
+            "where": self.where,
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -246,6 +249,7 @@ class Release(Published):
                 scatter=scatter_from_dict(values.get("scatter")),
                 limit=limit_from_dict(values.get("limit")),
                 ties=_ties(values.get("ties")),
+                where=None if values.get("where") is None else text(values["where"]),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -325,10 +329,12 @@ def make_release(
             ties = replace(ties, chance_low=min(low, ties.chance), chance_high=max(high, ties.chance))
     if noisy.limit is not None:
         notes.append(noisy.limit.note)
+    if noisy.where is not None:
+        notes.append(f"Only votes with {noisy.where} are counted; how many others there were is not published.")
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
-        limit=noisy.limit, ties=ties,
+        limit=noisy.limit, ties=ties, where=noisy.where,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.scatter import Scatter, rest_of, scatter_noise
 from quietrank.promise.items import Items, check_names
-from quietrank.promise.privacy import Design, GroupOf, Unit
+from quietrank.promise.privacy import Design, GroupOf, Privacy, Unit
 from quietrank.promise.promise import Promise
 from quietrank.publish.files import TALLY
 from quietrank.publish.tabular import (
@@ -95,6 +95,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
         "scatter": scatter_to_dict(tally.scatter),
         "limit": limit_to_dict(tally.limit),
         "rows_skipped": tally.rows_skipped,
+        "where": tally.where,
         "ledger_entry": tally.ledger_entry,
         "made_with": f"quietrank {__version__}",
     }
@@ -145,11 +146,22 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
     _require(limit is None or _is_chosen(limit, whole), "its limit is not what was paid for")
     skipped = values["rows_skipped"]
     _require(isinstance(skipped, bool), "wrong types")
+    where = values.get("where")
+    _require(where is None or isinstance(where, str), "wrong types")
+    _require(
+        where is None or not _total_after(values, privacy), "the number of votes is not public after its condition"
+    )
     alternatives = NoiseRecord.from_dict(values["mechanism"]).alternatives
     noised = replace(_noised(values, noise), scatter=scatter)
     return NoisyTally.of(
-        noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, alternatives=alternatives, limit=limit
-    )
+        noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, alternatives=alternatives, limit=limit,
+        where=where,
+    )  # fmt: skip
+
+
+def _total_after(values: Mapping[str, Any], privacy: Privacy) -> bool:
+    """Whether a number of votes is said to be public that, after a condition, is not."""
+    return privacy.design is not Design.PUBLIC and values["public"]["total"] is not None
 
 
 def _left(epsilon: float, part: float) -> float:

@@ -186,11 +186,14 @@ def notes_of(grouped: GroupedRelease) -> list[str]:
     return notes
 
 
-def unprotected(privacy: Privacy, *, grouped: bool = False) -> list[str]:
+def unprotected(privacy: Privacy, *, grouped: bool = False, where: str | None = None) -> list[str]:
     """What is public by declaration: it may be known exactly, and no noise hides it."""
     known = ["The list of items."]
     if grouped:
         known.append("The list of groups.")
+    if where is not None:
+        meets = " Which votes meet it is treated as public." if privacy.design is Design.PUBLIC else ""
+        known.append(f"The condition that votes had to meet to be counted: {where}.{meets}")
     if privacy.design is Design.PUBLIC:
         known.append("Which pairs were compared and how often, and so the number of votes.")
         if privacy.unit is Unit.PERSON:
@@ -199,8 +202,9 @@ def unprotected(privacy: Privacy, *, grouped: bool = False) -> list[str]:
             known.append("Which group each of them belongs to.")
     elif privacy.neighbours is Neighbours.REPLACE:
         counted = "people" if privacy.unit is Unit.PERSON else "votes"
-        where = ", over all groups; the number in one group is protected" if grouped else ""
-        known.append(f"The number of {counted}{where}.")
+        groups = ", over all groups; the number in one group is protected" if grouped else ""
+        before = ", before the condition is applied; the number of those that meet it is protected" if where else ""
+        known.append(f"The number of {counted}{before}{groups}.")
     known.append("The promise itself, the method and the mechanism with its scale: they were chosen without the votes.")
     if privacy.neighbours is Neighbours.ADD_REMOVE:
         known.append("Nothing that was counted: the numbers of people and of votes are protected.")

@@ -57,7 +57,7 @@ def report(result: Release | GroupedRelease, *, figure: str | Path | None = None
         noise=_paragraphs(noise_notes(release)[:1]),
         symbol_notes=_paragraphs(promise_notes(release.privacy)),
         symbols=_definitions(symbols(release)),
-        unprotected=_list(unprotected(release.privacy, grouped=grouped)),
+        unprotected=_list(unprotected(release.privacy, grouped=grouped, where=release.where)),
         assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
         spent=_paragraphs(_spent(result, remaining)),
         made_with=_text(release.made_with),

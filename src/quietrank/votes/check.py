@@ -24,8 +24,9 @@ from quietrank.votes.read import Votes
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
 from quietrank.votes.shapes.long import Long
 from quietrank.votes.shapes.outcomes import NAME_THE_CODING, fitting
-from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, number_of_votes, snapshot
+from quietrank.votes.snapshot import FILTERED, FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, number_of_votes, snapshot
 from quietrank.votes.sources import collect, no_votes
+from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -57,6 +58,8 @@ class Report:
     unanswered: int = 0
     """rows that are not wrong, but have no answer that counts"""
     notes: tuple[str, ...] = ()
+    filtered: int | None = None
+    """rows that do not meet the condition; None without one"""
 
     def __repr__(self) -> str:
         return "\n".join([CONFIDENTIAL, *self.lines()])
@@ -78,6 +81,8 @@ class Report:
         }  # fmt: skip
         if self.unanswered:
             counts["not answered"] = self.unanswered
+        if self.filtered is not None:
+            counts = {"rows": self.rows, "left out by --where": self.filtered} | counts
         if self.people is not None:
             counts["people"] = self.people
             counts |= {f"votes per person, {name}": value for name, value in self.votes_per_person.items()}
@@ -190,6 +195,7 @@ def report(votes: Votes, *, people: bool) -> Report:
         unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
         unanswered=counts.get(NOT_ANSWERED, 0),
         notes=notes,
+        filtered=None if votes.where is None else counts.get(FILTERED, 0),
     )
 
 
@@ -222,7 +228,8 @@ MOST_VALUES = 12
 def most_votes(votes: Votes) -> int:
     """The most votes that any one person cast; confidential, for the data holder only."""
     rows = votes.rows()
-    named = rows.filter(rows.person.notnull())
+    counted = rows if votes.where is None else rows.filter(rows[PASSES])
+    named = counted.filter(counted.person.notnull())
     each = named.group_by("person").agg(votes=number_of_votes(named))
     return int(_row(votes, each.agg(most=each.votes.max()))["most"] or 0)
 
@@ -288,16 +295,36 @@ def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str,
     rows = judged(votes, named=named, numbered=True)
     bad = rows.filter(rows.flaw > NO_FLAW)
     if list(flaws) == ["person in several groups"]:
+        rows = rows.filter(rows.flaw == NO_FLAW)
         people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
         moving = people.filter(people["first"] != people["last"]).select(who="person")
         bad = rows.join(moving, [("person", "who")]).mutate(flaw=NUMBER["person in several groups"])
     ordered = bad.order_by(files.ROW) if files.ROW in bad.columns else bad
     shown = collect(votes.source, ordered.limit(SHOWN * votes.shape.parts)).to_pylist()
-    return tuple(dict.fromkeys(_example(votes, row) for row in shown))
+    starts = _starts(votes, {row[files.FILE] for row in shown if files.FILE in row})
+    return tuple(dict.fromkeys(_example(votes, row, starts) for row in shown))
 
 
-def _example(votes: Votes, row: dict[str, Any]) -> str:
-    where = f"row {row[files.ROW]}: " if files.ROW in row else ""
+def _starts(votes: Votes, paths: set[str]) -> dict[str, int]:
+    """The number of rows before each of these files: rows are numbered through all of them."""
+    table = votes.source.numbered
+    if table is None or not paths:
+        return {}
+    some = table.filter(table[files.FILE].isin(sorted(paths)))
+    first = some.group_by(files.FILE).agg(first=some[files.ROW].min())
+    return {row[files.FILE]: row["first"] - 1 for row in collect(votes.source, first).to_pylist()}
+
+
+def _place(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
+    if files.ROW not in row:
+        return ""
+    if (path := row.get(files.FILE)) is None:
+        return f"row {row[files.ROW]}: "
+    return f"{votes.source.called(path)}, row {row[files.ROW] - starts[path]}: "
+
+
+def _example(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
+    where = _place(votes, row, starts)
     columns = {"outcome": "said", "count": "counted", "person": "person", "group": "group"}
     more = "".join(f", {role} {_written(row[column])}" for role, column in columns.items() if column in row)
     flaw = list(FLAWS)[row["flaw"] - 1]

@@ -1,39 +1,41 @@
-"""A file of votes in, an Ibis table out; the rows stay in the engine (DuckDB).
+"""Files of votes in, an Ibis table out; the rows stay in the engine (DuckDB).
 
-The file's name decides the format: CSV and TSV, Parquet, JSON Lines; text formats may be gzipped. Automatic
-detection of CSV dialects guesses wrong on ragged or quoted files, so the header is read here and DuckDB is told
-the rest.
+A file's name decides its format: CSV and TSV, Parquet, JSON and JSON Lines, Excel; text formats may be compressed
+(.gz, .zst). Which files a path stands for is said by `paths.py`, and how each format is read by `formats/`. The list of
+files is fixed when they are opened, and each must still be the same when its rows have been read.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import json
-import os
 import shutil
-import tempfile
-import weakref
-import zlib
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, either, option
-from quietrank.promise.arguments import file_path
-from quietrank.promise.declare import is_file, is_folder
+from quietrank.votes import paths
+from quietrank.votes.formats import excel, text
+from quietrank.votes.formats.csv import TextFile, scan_csv
+from quietrank.votes.formats.json import scan_json
+from quietrank.votes.formats.parquet import scan_parquet
+from quietrank.votes.formats.scan import FILE, Dialect, Ready, Scan, cannot_read, first_line, identifier, quoted
+from quietrank.votes.paths import Part
+from quietrank.votes.private import Engine, start_engine
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-DELIMITERS = (",", ";", "\t", "|")
-HEADER_BYTES = 1 << 20
 ROW = "__quietrank_row__"
-PLAIN = "hive_partitioning=false"
-"""A folder called winner=X must not fill the column `winner`."""
+
+KINDS = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".xlsx": "xlsx",
+}  # fmt: skip
+"""formats by the ending of a name"""
+INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,15 @@ class Source:
 
     table: ir.Table
     numbered: ir.Table | None
+    """with ROW and, where there are several files, FILE: rows are numbered through all of them"""
     name: str
     engine: str = "duckdb"
-    file: TextFile | None = None
-    path: Path | None = None
-    stamp: Stamp | None = None
-    """the file's stamp when it was opened"""
+    ready: tuple[Ready, ...] = ()
+    """the files, as they are read"""
+    texts: tuple[TextFile, ...] = ()
+    """those of them that are CSV"""
+    stamps: Mapping[Path, Stamp] = field(default_factory=dict)
+    """the files' stamps when they were opened"""
     inexact: Mapping[str, str] = field(default_factory=dict)
     """columns whose cells the engine would not preserve as they are written, each with an example"""
 
@@ -73,55 +78,44 @@ class Source:
         return self.numbered is not None
 
     def require_unchanged(self) -> None:
-        """Refuse what was read if the file has changed since it was opened."""
-        if self.path is None:
-            return
-        try:
-            same = Stamp.of(self.path) == self.stamp
-        except OSError:
-            same = False
-        if not same:
-            raise VotesError(
-                f"{self.path} was changed after it was opened; wait until nobody writes to it, or copy it, and "
-                f"{either('read it again with read_votes', 'run the command again')}"
-            )
+        """Refuse what was read if a file has changed since it was opened."""
+        for path, stamp in self.stamps.items():
+            if not _is_same(path, stamp):
+                raise VotesError(
+                    f"{path} was changed after it was opened; wait until nobody writes to it, or copy it, and "
+                    f"{either('read it again with read_votes', 'run the command again')}"
+                )
+
+    def called(self, path: str) -> str:
+        """What the file is called that the engine reads from this path."""
+        return next((file.name for file in self.ready if str(file.path) == path), path)
+
+    def in_words(self, message: str) -> str:
+        """The engine's message, with the names of files instead of those of private copies."""
+        for file in self.ready:
+            if str(file.path) != file.name:
+                message = message.replace(str(file.path), file.name)
+        return message
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """A CSV file that DuckDB reads without guessing."""
-
-    path: Path
-    delimiter: str
-    columns: tuple[str, ...]
-
-    def scan(self, **options: str) -> str:
-        """The SQL that reads this file, every column as text."""
-        extra = "".join(f", {key}={value}" for key, value in options.items())
-        return (
-            f"read_csv({_literal(self.path)}, auto_detect=false, header=true, delim={_quoted(self.delimiter)}, "
-            f"quote='\"', escape='\"', columns={_all_text(self.columns)}, {PLAIN}{extra})"
-        )
+def _is_same(path: Path, stamp: Stamp) -> bool:
+    try:
+        return Stamp.of(path) == stamp
+    except OSError:
+        return False
 
 
-def open_file(path: str | os.PathLike[str], delimiter: str | None = None) -> Source:
-    """Open a file of votes, in the format that its name says."""
-    path = file_path(path, "source")
-    if not is_file(path):
-        raise VotesError(
-            f"{path} is a folder; give a file of votes"
-            if is_folder(path)
-            else f"there is no file {path}; check the path"
-        )
-    stamp = Stamp.of(path)  # before anything is read
-    if stamp.size == 0:
-        raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
-    kind = _kind(path)
-    if kind == "parquet":
-        source = _open_parquet(path)
-    else:
-        source = _open_json_lines(path) if kind == "json" else _open_csv(path, delimiter)
-    return replace(source, path=path, stamp=stamp)
+def open_files(source: object, dialect: Dialect) -> Source:
+    """Open all files that a path, a folder, a pattern, or a list of these stands for."""
+    parts = paths.find(source)
+    stamps = _stamped(parts)
+    kind = _one_kind(parts, dialect.input_format)
+    _check_dialect(kind, dialect)
+    engine = start_engine()
+    ready = tuple(_ready(engine, part, place, kind, dialect) for place, part in enumerate(parts))
+    scan = _scan(kind, ready, dialect, engine)
+    name = parts[0].name if len(parts) == 1 else f"{parts[0].name} and {len(parts) - 1} more"
+    return _source(engine, scan, name, ready, stamps)
 
 
 def open_arrow(data: Any, name: str) -> Source:
@@ -133,230 +127,192 @@ def open_arrow(data: Any, name: str) -> Source:
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, pa.schema(texts)) as writer:
         writer.write_table(data.cast(pa.schema(texts)))
-    connection = _connect()
-    connection.con.register("votes", pa.ipc.open_stream(stream.getvalue()).read_all())
-    return _source(connection, "votes", name)
+    engine = start_engine()
+    engine.connection.con.register("votes", pa.ipc.open_stream(stream.getvalue()).read_all())
+    return _source(engine, Scan((), ("(SELECT * FROM votes",)), name)
 
 
-def _kind(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
+# ---- which files, and what they are ----------------------------------------------------------------------------------
+
+
+def _stamped(parts: Sequence[Part]) -> dict[Path, Stamp]:
+    """The stamp of every file, before anything is read; the same file twice would count its votes twice."""
+    stamps: dict[Path, Stamp] = {}
+    seen: dict[tuple[int, int], str] = {}
+    for name, count in Counter(part.name for part in parts).items():
+        if count > 1:
+            raise VotesError(f"{name} is given twice; give every file once")
+    for part in parts:
+        if part.is_standard_input:
+            continue
+        stamp = stamps[part.path] = _stamp(part.path)
+        if (other := seen.setdefault((stamp.device, stamp.inode), part.name)) != part.name:
+            raise VotesError(f"{part.name} is the same file as {other}; give every file once")
+    return stamps
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        stamp = Stamp.of(path)
+    except OSError as error:
+        raise VotesError(f"cannot read {path}: {error.strerror}; check the file") from None
+    if stamp.size == 0:
+        raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
+    return stamp
+
+
+def _one_kind(parts: Sequence[Part], input_format: str | None) -> str:
+    """The format of all files."""
+    if input_format is not None:
+        if input_format not in INPUT_FORMATS:
+            raise VotesError(
+                f"{option('input_format')} must be one of {', '.join(INPUT_FORMATS)}; got {input_format!r}"
+            )
+        return input_format
+    kinds = {part.name: _kind(part, alone=len(parts) == 1) for part in parts}
+    first = parts[0].name
+    for name, kind in kinds.items():
+        if kind[:4] != kinds[first][:4]:  # .json may hold lines as well
+            raise VotesError(
+                f"{name} is {kind} and {first} is {kinds[first]}; give files of one format, for example by a pattern "
+                "such as 'votes/*.parquet'"
+            )
+    return "json" if "json" in kinds.values() else kinds[first]
+
+
+def _kind(part: Part, *, alone: bool) -> str:
+    suffixes = [suffix.lower() for suffix in part.path.suffixes]
+    if suffixes and suffixes[-1] in text.COMPRESSIONS:
         suffixes.pop()
     last = suffixes[-1] if suffixes else ""
-    kinds = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
-    kinds |= {".jsonl": "json", ".ndjson": "json", ".json": "json"}
-    if last not in kinds:
+    if part.is_standard_input:
+        return "csv"
+    if last not in KINDS:
+        other = "" if alone else "; or leave it out, for example by a pattern such as 'votes/*.parquet'"
         raise VotesError(
-            f"cannot tell the format of {path.name}: name it .csv, .tsv, .parquet or .jsonl (.csv.gz and .jsonl.gz too)"
+            f"cannot tell the format of {part.path.name}: name it .csv, .tsv, .parquet, .jsonl, .json or .xlsx "
+            f"(.csv.gz, .csv.zst and so on too), or say it with {option('input_format')}{other}"
         )
-    return kinds[last]
+    return KINDS[last]
 
 
-def _connect() -> Any:
-    import ibis
-
-    # What does not fit into memory goes to files that only this user can read, in a folder that is deleted with the
-    # connection or, at the latest, with the process. By default DuckDB would use the current folder.
-    folder = tempfile.mkdtemp(prefix="quietrank-")
-    connection = ibis.duckdb.connect(temp_directory=folder)
-    weakref.finalize(connection.con, shutil.rmtree, folder, ignore_errors=True)
-    connection.raw_sql("SET enable_progress_bar = false")
-    return connection
+def _check_dialect(kind: str, dialect: Dialect) -> None:
+    if dialect.sheet is not None and kind != "xlsx":
+        raise VotesError(f"{option('sheet')} is for Excel workbooks, and these votes are {kind}; leave it out")
+    if dialect.encoding is not None:
+        if kind in ("parquet", "xlsx"):
+            raise VotesError(f"{option('encoding')} is for text files, and these votes are {kind}; leave it out")
+        text.require_encoding(dialect.encoding)
 
 
-def _source(connection: Any, scan: str, name: str, file: TextFile | None = None) -> Source:
-    import duckdb
-
-    try:
-        connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan}")
-        connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS SELECT *, row_number() OVER () AS {ROW} FROM {scan}")
-        votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
-        return Source(votes, rows, name, file=file)
-    except duckdb.Error as error:
-        raise _cannot_read(name, error) from None
+# ---- ready for the engine --------------------------------------------------------------------------------------------
 
 
-def _open_parquet(path: Path) -> Source:
-    scan = f"read_parquet({_literal(path)}, {PLAIN})"
-    connection = _connect()
-    try:
-        return _source(connection, scan, str(path))
-    except VotesError:
-        raise VotesError(f"{path} is not a Parquet file that can be read; write it again, or use CSV") from None
+def _ready(engine: Engine, part: Part, place: int, kind: str, dialect: Dialect) -> Ready:
+    """The file itself, or a private copy where the engine cannot read it, or would read it wrongly.
 
-
-def _open_csv(path: Path, delimiter: str | None) -> Source:
-    head = _head(path)
-    if head[0] in "\r\n":
-        raise VotesError(f"{path} begins with an empty line; its first line must name the columns")
-    delimiter = _guess_delimiter(head) if delimiter is None else delimiter
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-        raise VotesError(f"{option('delimiter')} must be a single character, such as ';'; got {delimiter!r}")
-    columns = _first_record(path, head, delimiter)
-    _check_header(path, columns, delimiter)
-    file = TextFile(path, delimiter, columns)
-    return _source(_connect(), file.scan(), str(path), file)
-
-
-def _open_json_lines(path: Path) -> Source:
-    first = _head(path).lstrip().split("\n", 1)[0]
-    try:
-        record = json.loads(first)
-    except (ValueError, RecursionError):
-        record = None
-    if not (isinstance(record, dict) and record):
-        raise VotesError(f'{path} must hold one JSON object per line, such as {{"winner": "A", "loser": "B"}}')
-    _check_header(path, tuple(record), ",")
-    scan = f"read_json({_literal(path)}, format='newline_delimited', columns={_all_text(record)}, {PLAIN})"
-    connection = _connect()
-    source = _source(connection, scan, str(path))
-    _require_same_keys(connection, path, record)
-    return replace(source, inexact=_inexact_numbers(connection, path, record))
-
-
-def _inexact_numbers(connection: Any, path: Path, record: dict[str, Any]) -> dict[str, str]:
-    """The keys with a number that the engine would write differently, such as 0.10, each with an example.
-
-    Whole numbers and text are preserved exactly; 0.1 and 0.10 become the same.
+    DuckDB reads zstd, but takes a file that was cut off for one that ends there: so it is decompressed here.
     """
-    import duckdb
-
-    columns = "{" + ", ".join(f"{_quoted(name)}: 'JSON'" for name in record) + "}"
-    rows = f"read_json({_literal(path)}, format='newline_delimited', columns={columns}, {PLAIN})"
-    first = ", ".join(f"min({name}) FILTER ({_INEXACT.format(name=name)})" for name in map(_identifier, record))
-    try:
-        (examples,) = connection.con.execute(f"SELECT {first} FROM {rows}").fetchall()
-    except duckdb.Error as error:
-        raise _cannot_read(path, error) from None
-    return {name: str(example) for name, example in zip(record, examples, strict=True) if example is not None}
-
-
-_INEXACT = (
-    "WHERE json_type({name}) IN ('OBJECT', 'ARRAY') OR (json_type({name}) = 'DOUBLE' AND {name}::VARCHAR SIMILAR TO "
-    "'.*[.a-zA-Z].*')"
-)
-"""A fraction, an exponent or infinity; an object or a list."""
-
-
-def _cannot_read(what: Path | str, error: Exception) -> VotesError:
-    return VotesError(f"{what} cannot be read ({first_line(error)}); fix the file, or use CSV")
-
-
-def _require_same_keys(connection: Any, path: Path, record: dict[str, Any]) -> None:
-    """Every line must have the same keys: otherwise one line would decide how all others are read."""
-    import duckdb
-
-    lines = f"read_json_objects({_literal(path)}, format='newline_delimited', {PLAIN})"
-    keys = ", ".join(_quoted(key) for key in record)
-    other = f"list_sort(json_keys(json)) IS DISTINCT FROM list_sort([{keys}])"
-    query = f"SELECT line, json FROM (SELECT json, row_number() OVER () AS line FROM {lines}) WHERE {other} LIMIT 1"
-    try:
-        odd = connection.con.execute(query).fetchall()
-    except duckdb.Error as error:
-        raise _cannot_read(path, error) from None
-    if odd:
-        line, text = odd[0]
-        raise VotesError(
-            f"{path}: every line must have the keys of the first ({', '.join(record)}), but row {line} is "
-            f"{text[:80]}; write every key in every line, with null where there is nothing"
+    if part.is_standard_input:
+        part_path = _copy(engine, f"{place}.input", lambda target: shutil.copyfileobj(sys.stdin.buffer, target))
+    else:
+        part_path = part.path
+    if kind == "parquet":
+        return Ready(part, part_path)
+    if kind == "xlsx":
+        sheet = _copy(
+            engine, f"{place}.csv", lambda target: excel.write_sheet(part_path, part.name, dialect.sheet, target)
         )
+        return Ready(part, sheet, delimiter=excel.DELIMITER)
+    compression = text.compression_of(part_path)
+    encoding = "utf-8" if dialect.encoding is None else text.require_encoding(dialect.encoding)
+    if encoding == "utf-8" and compression != "zstd":
+        return Ready(part, part_path, compression)
+
+    def write(target: Any) -> None:
+        with text.opened(part_path, part.name, compression) as stream:
+            if encoding == "utf-8":
+                shutil.copyfileobj(stream, target)
+            else:
+                text.copied(stream, target, part.name, encoding)
+
+    return Ready(part, _copy(engine, f"{place}.text", write))
 
 
-def _head(path: Path) -> str:
-    """The beginning of a text file, decoded; encodings are checked here first."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opener(path, "rb") as stream:
-            head = stream.read(HEADER_BYTES)
-    except (OSError, EOFError, zlib.error) as error:
-        raise VotesError(f"cannot read {path}: {error}; check the file") from None
-    if b"\0" in head:
-        raise VotesError(f"{path} is not text (it has NUL bytes); save it as UTF-8")
-    text = _decode(head, path).removeprefix("\ufeff")
-    if not text.strip():
-        raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
-    return text
+def _copy(engine: Engine, name: str, write: Callable[[Any], None]) -> Path:
+    """A new private file with what `write` writes into it."""
+    with engine.new_file(name) as target:
+        write(target)
+    return engine.folder / name
 
 
-def _first_record(path: Path, head: str, delimiter: str) -> tuple[str, ...]:
-    try:
-        return tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)))
-    except csv.Error as error:
-        raise VotesError(
-            f"the header of {path} cannot be read ({error}); its first line must name the columns"
-        ) from None
+def _scan(kind: str, ready: Sequence[Ready], dialect: Dialect, engine: Engine) -> Scan:
+    if kind == "parquet":
+        return scan_parquet(ready)
+    if kind in ("json", "jsonl"):
+        return scan_json(ready, kind, engine.connection)
+    return scan_csv(ready, dialect)
 
 
-def _decode(head: bytes, path: Path) -> str:
-    try:
-        return head.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A multi-byte character cut in two by the end of the buffer is not an error.
-        if error.start >= HEADER_BYTES - 4:
-            return head[: error.start].decode("utf-8")
-        line = head[: error.start].count(b"\n") + 1
-        raise not_utf8(path, f"line {line}") from None
+# ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
-
-
-def not_utf8(path: str | Path, where: str) -> VotesError:
-    return VotesError(f"{path} is not UTF-8 text ({where}); save it as UTF-8, or convert it with iconv")
-
-
-def _guess_delimiter(head: str) -> str:
-    """The character that splits the first line into the most columns."""
-    line = head.replace("\r", "\n").split("\n", 1)[0]
-    return max(DELIMITERS, key=line.count)
-
-
-def _check_header(path: Path, columns: Sequence[str], delimiter: str) -> None:
-    if len(columns) < 2:
-        raise VotesError(
-            f"{path} has a single column {columns[0]!r} when split at {delimiter!r}; "
-            f"say which character separates the columns with {option('delimiter')}"
-        )
-    blank = [str(place) for place, name in enumerate(columns, 1) if not name.strip()]
-    if blank:
-        raise VotesError(f"{path}: column {', '.join(blank)} has no name in the header; name every column")
-    # DuckDB's column names do not distinguish upper and lower case.
-    repeated = [name for name, count in Counter(name.lower() for name in columns).items() if count > 1]
-    if repeated:
-        raise VotesError(f"{path}: the column name {repeated[0]!r} appears twice in the header; rename one of them")
-
-
-def _literal(path: Path) -> str:
-    """The path for DuckDB, which would read *, ? and [ in a name as a pattern for many files."""
-    return _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(path)))
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _all_text(columns: Iterable[str]) -> str:
-    """The columns for DuckDB, every one as text."""
-    return "{" + ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in columns) + "}"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def ragged_rows(file: TextFile, most: int = 3) -> list[str]:
-    """What DuckDB says about the first rows of a CSV file that it cannot read, if it says anything."""
+def _source(
+    engine: Engine,
+    scan: Scan,
+    name: str,
+    ready: tuple[Ready, ...] = (),
+    stamps: Mapping[Path, Stamp] | None = None,
+) -> Source:
     import duckdb
 
-    connection = _connect().con
-    scan = file.scan(store_rejects="true", rejects_limit=str(most))
-    first = (
-        "SELECT line, any_value(error_type), any_value(csv_line) FROM reject_errors GROUP BY line ORDER BY line LIMIT ?"
+    connection, keyed = engine.connection, any(file.part.keys for file in ready)
+    several = len(ready) > 1
+    plain = scan.sql(with_file=keyed)
+    numbered = f"(SELECT *, row_number() OVER () AS {ROW} FROM {scan.sql(with_file=keyed or several)})"
+    try:
+        if keyed:
+            _require_new_columns(connection, scan, ready)
+            plain, numbered = _with_keys(plain, ready, f"v.* EXCLUDE ({FILE})"), _with_keys(numbered, ready, "v.*")
+        connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {plain}")
+        connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS SELECT * FROM {numbered}")
+        votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
+    except duckdb.Error as error:
+        raise cannot_read(name, error) from None
+    return Source(votes, rows, name, ready=ready, texts=scan.texts, stamps=stamps or {}, inexact=scan.inexact)
+
+
+def _require_new_columns(connection: Any, scan: Scan, ready: Sequence[Ready]) -> None:
+    """Refuse a folder whose key is also a column of the files: one of the two would hide the other."""
+    columns = connection.con.execute(f"SELECT * FROM {scan.sql(with_file=False)} LIMIT 0").description
+    known = {column[0].lower() for column in columns}
+    for key, value in ready[0].part.keys:
+        if key.lower() in known:
+            raise VotesError(
+                f"the column {key!r} is in {ready[0].name} and also in the name of its folder, {key}={value}; rename "
+                "one of them, or give the files themselves"
+            )
+
+
+def _with_keys(rows: str, ready: Sequence[Ready], columns: str) -> str:
+    """The rows with the keys of their files' folders, as text."""
+    names = [key for key, _ in ready[0].part.keys]
+    values = ", ".join(
+        f"({quoted(str(file.path))}, {', '.join(_value(dict(file.part.keys)[name]) for name in names)})"
+        for file in ready
     )
-    try:
-        connection.execute(f"SELECT count(*) FROM (SELECT * FROM {scan})").fetchall()
-        rejected = connection.execute(first, [most]).fetchall()
-    except duckdb.Error:
-        return []
-    return [f"line {line} ({str(kind).lower().replace('_', ' ')}): {text!r}" for line, kind, text in rejected]
+    unknown = "error('a file that was not listed was read')"
+    keys = ", ".join(
+        f"CASE WHEN k.file IS NULL THEN {unknown} ELSE k.{identifier(name)} END AS {identifier(name)}" for name in names
+    )
+    listed = f"(VALUES {values}) AS k(file, {', '.join(map(identifier, names))})"
+    return f"(SELECT {columns}, {keys} FROM {rows} AS v LEFT JOIN {listed} ON v.{FILE} = k.file)"
+
+
+def _value(value: str | None) -> str:
+    return "NULL::VARCHAR" if value is None else f"{quoted(value)}::VARCHAR"
+
+
+__all__ = [
+    "FILE", "ROW", "Dialect", "Source", "Stamp", "TextFile", "first_line", "open_arrow", "open_files",
+]  # fmt: skip

@@ -13,10 +13,12 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
+from quietrank.votes.formats.scan import Dialect
 from quietrank.votes.shapes.long import recognise
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
-from quietrank.votes.shapes.shape import PERSON_NAMES, Shape, called, listed, require_column
+from quietrank.votes.shapes.shape import ANSWER_NAMES, PERSON_NAMES, Shape, called, listed, require_column
 from quietrank.votes.sources import collect, no_votes, open_votes
+from quietrank.votes.where import PASSES, Where, parse_where
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -46,6 +48,8 @@ class Votes:
     """whose group the column of groups names"""
     drops_bothbad: bool = False
     """whether answers that both are bad are left out"""
+    where: Where | None = None
+    """the condition that rows have to meet to be counted"""
 
     def __repr__(self) -> str:
         return f"Votes({self.source.name}, {len(self.items)} items, confidential)"
@@ -53,7 +57,12 @@ class Votes:
     @property
     def leaves_out(self) -> bool:
         """Whether rows may be left out without being wrong; a public property, never looked up in the votes."""
-        return self.shape.leaves_out
+        return self.shape.leaves_out or self.where is not None
+
+    @property
+    def condition(self) -> str | None:
+        """The condition in words, which are public."""
+        return None if self.where is None else self.where.text
 
     @property
     def compared_as_bytes(self) -> bool:
@@ -61,12 +70,18 @@ class Votes:
         return not self.source.ours
 
     def rows(self, *, numbered: bool = False) -> ir.Table:
-        """One row per vote, as `Shape.rows` says; for error messages also the row's number and the outcome as written.
+        """One row per vote, as `Shape.rows` says; for error messages also the row's number and the outcome as written,
+        and where there is a condition, whether the row meets it.
 
         Items, people and groups are compared exactly as written, byte by byte; an empty cell is NULL.
         """
         table = self.source.numbered if numbered and self.source.numbered is not None else self.source.table
-        return self.shape.rows(table, self._name, numbered=numbered)
+        if self.where is None:
+            return self.shape.rows(table, self._name, numbered=numbered)
+        rows = self.shape.rows(self.where.marked(table), self._name, numbered=numbered)
+        if PASSES not in rows.columns:
+            raise AssertionError("this shape of votes does not carry the condition along")
+        return rows
 
     def _name(self, column: ir.Value) -> ir.Value:
         written = text(column).nullif("")
@@ -97,6 +112,16 @@ class Votes:
                 "these votes are counted in rows that stand for several, so it is not known whose they are; use "
                 f"{option('unit', 'comparison')} without {option('max_per_person')}, or give one row per vote"
             )
+
+    def require_public_condition(self) -> None:
+        """Refuse a condition on answers where only answers differ between neighbours: which rows count is public."""
+        for column in () if self.where is None else self.where.columns:
+            if column in self.shape.answers or column.lower() in ANSWER_NAMES:
+                raise VotesError(
+                    f"{option('where')} looks at the column {column!r}, which tells the answer; with "
+                    f"{option('neighbours', 'outcome')} which rows are counted is public, so it may look at the design "
+                    f"only: leave it out, or use {option('neighbours', 'replace')}"
+                )
 
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
@@ -133,15 +158,22 @@ def read_votes(
     wins_b: str | None = None,
     person: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    input_format: str | None = None,
+    where: str | None = None,
     pairs: Iterable[tuple[object, object]] | None = None,
     by: str | None = None,
     groups: Iterable[object] | None = None,
     by_person: bool = False,
     skip_invalid: bool = False,
 ) -> Votes:
-    """Votes from a file, a pandas, polars or pyarrow table, or any Ibis table.
+    """Votes from files, a pandas, polars or pyarrow table, or any Ibis table.
 
-    source            the path of a CSV, Parquet or JSON Lines file, a pandas, polars or pyarrow table, or an Ibis table
+    source            the path of a CSV, Parquet, JSON or Excel file, of a folder of such files, or a pattern such as
+                      "votes/*.parquet"; a list of these; "-" for standard input; a pandas, polars or pyarrow table; or
+                      an Ibis table. Several files must have the same columns. Below a folder that is given, the names
+                      of folders like language=de are columns of text. People with the same id in two files are one.
     items             the public list of what is ranked
     items_from_votes  True: take the list from the votes, only if it is no secret
     winner, loser     the columns of the two items, where one column names the winner
@@ -158,6 +190,12 @@ def read_votes(
     wins_a, wins_b    the columns of how often each of the two won, and `tie` that of ties; for unit="comparison" alone
     person            the column of who voted
     delimiter         what separates the cells of a CSV file; None: detected
+    encoding          of text files, such as "cp1252" or "utf-16"; None: UTF-8
+    sheet             the sheet of an Excel workbook; None: the first
+    input_format      "csv", "jsonl", "json", "parquet" or "xlsx"; None: by the file's name, and CSV from standard input
+    where             a condition that rows have to meet to be counted, such as "language = 'de' and day >= '2026'":
+                      public, printed in the release, and about a row's own columns only (docs/proofs/filter.md).
+                      `items_from_votes` takes the items of all rows, whether or not they meet it.
     pairs             the public list of pairs that people may be asked about; None: all
     by, groups        the column of a vote's group, and the public list of all groups, for `rank_by_group`
     by_person         False: each vote has its own group. True: every person belongs to one group, and a person with
@@ -174,7 +212,7 @@ def read_votes(
     Votes(a pyarrow table, 3 items, confidential)
     """
     words = Words.of(outcomes, missing, bothbad)
-    opened = open_votes(source, delimiter)
+    opened = open_votes(source, Dialect(delimiter, encoding, sheet, input_format))
     shape = recognise(
         opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person, count=count,
         wins_a=wins_a, wins_b=wins_b,
@@ -189,7 +227,10 @@ def read_votes(
         shape = shape.with_group(by)
     if (items is None) != flag("items_from_votes", items_from_votes):
         raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
-    read = opened.read(shape.columns)
+    condition = None if where is None else parse_where(where, opened.columns)
+    read = opened.read((*shape.columns, *(condition.columns if condition else ())))
+    if condition is not None:
+        condition.marked(read.table)  # refuses now what cannot be compared
     _require_as_written(read, shape)
     declared = _items_in(read, shape) if items is None else declare(items)
     if pairs is not None:
@@ -197,7 +238,7 @@ def read_votes(
     group_names = None if groups is None else declare_groups(groups)
     return Votes(
         read, shape.about(declared.names), declared, flag("skip_invalid", skip_invalid), group_names, opened.columns,
-        group_of, words.bothbad is BothBad.DROP,
+        group_of, words.bothbad is BothBad.DROP, condition,
     )  # fmt: skip
 
 

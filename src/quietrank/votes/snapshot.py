@@ -17,6 +17,7 @@ from quietrank.votes.joins import names_table, with_askable, with_place
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.shape import UNANSWERED
 from quietrank.votes.sources import reading
+from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -86,6 +87,8 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     if "y" in rows.columns:
         flaws.append(("unknown outcome", rows.y.isnull()))
     numbers = [(condition, NUMBER[flaw]) for flaw, condition in flaws]
+    if votes.where is not None:
+        numbers.insert(0, (~rows[PASSES], FILTERED))  # first: whatever is wrong with such a row does not matter
     if votes.leaves_out and "y" in rows.columns:
         # Where no answer means that the items are not named either, that is not what is wrong with the row.
         first = len(numbers) if votes.shape.knows_pairs else int("count" in rows.columns)

@@ -5,14 +5,16 @@ Nothing here loads rows into Python.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
-from quietrank.votes import engines, files
+from quietrank.votes import engines, files, paths
+from quietrank.votes.formats.csv import ragged_rows
+from quietrank.votes.formats.scan import Dialect
+from quietrank.votes.formats.text import first_undecodable
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -27,11 +29,11 @@ class Opened:
     """the source, of which only these columns are needed"""
 
 
-def open_votes(source: object, delimiter: str | None) -> Opened:
+def open_votes(source: object, dialect: Dialect) -> Opened:
     # Recognised by module, not by class, so that none of these libraries is imported needlessly.
     library, data = type(source).__module__.partition(".")[0], source
-    if isinstance(source, str | os.PathLike):
-        file = files.open_file(source, delimiter)
+    if paths.is_paths(source):
+        file = files.open_files(source, dialect)
         return Opened(tuple(file.table.columns), lambda needed: file)
     if library == "ibis" and hasattr(source, "get_backend"):
         table: Any = source
@@ -44,7 +46,7 @@ def open_votes(source: object, delimiter: str | None) -> Opened:
             columns = tuple(map(str, names))
             return Opened(columns, lambda needed: _copied(frame, library, columns, needed))
     kind = f"{library}.{type(source).__name__}" if library in _FRAMES else type(source).__name__
-    raise VotesError(f"cannot read votes from a {kind}; give a path, a data frame or an Ibis table")
+    raise VotesError(f"cannot read votes from a {kind}; give a path, a list of paths, a data frame or an Ibis table")
 
 
 _FRAMES = ("pandas", "polars", "pyarrow")
@@ -93,14 +95,15 @@ def no_votes(source: files.Source) -> VotesError:
 
 
 def _unreadable(source: files.Source, error: Exception) -> VotesError:
-    """Our error for what DuckDB could not read."""
-    first = files.first_line(error)
+    """Our error for what the engine could not read."""
     if "unicode" in str(error).lower() or "utf-8" in str(error).lower():
-        return files.not_utf8(source.name, first)
-    bad = files.ragged_rows(source.file) if source.file is not None else []
-    if bad:
-        return VotesError(
-            f"{source.name} has rows that do not fit its header, such as {'; '.join(bad)}; fix them, "
-            f"or say which character separates the columns with {option('delimiter')}"
-        )
-    return VotesError(f"{source.name} cannot be read ({first}); fix the file")
+        for file in source.ready:
+            if (problem := first_undecodable(file)) is not None:
+                return problem
+    for text in source.texts:
+        if bad := ragged_rows(text):
+            return VotesError(
+                f"{text.file.name} has rows that do not fit its header, such as {'; '.join(bad)}; fix them, "
+                f"or say which character separates the columns with {option('delimiter')}"
+            )
+    return VotesError(f"{source.name} cannot be read ({source.in_words(files.first_line(error))}); fix the file")

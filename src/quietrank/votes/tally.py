@@ -115,6 +115,8 @@ def taking(votes: Votes, bounded: Bounded) -> Iterator[Taken]:
     """A reading of the votes, checked; `bounded` says what makes a row usable, whatever its limit is."""
     if bounded.counts_people:
         votes.require_person()
+    if bounded.answers_only:
+        votes.require_public_condition()
     with snapshot(votes, named=bounded.counts_people) as table:
         usable, rows = check.usable(votes, bounded, table)
         yield Taken(votes, table, usable, rows)
@@ -212,10 +214,11 @@ def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
 
     No weight is computed from other rows or read from a column, nothing is skipped, and the query below reads each row
     once and adds it to both of its items: whichever rows it saw, no vote moved the sums further than one vote may. A
-    file that changes meanwhile is refused. Tables of other engines are read into a snapshot in any case.
+    file that changes meanwhile is refused. Tables of other engines are read into a snapshot in any case, and so are
+    votes with a condition, whose rows are counted before it.
     """
-    by_itself = not (bounded.counts_people or votes.skip_invalid or votes.shape.counts)
-    return by_itself and not (votes.items.pairs or votes.compared_as_bytes)
+    special = votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes or votes.where is not None
+    return not (bounded.counts_people or votes.shape.counts or special)
 
 
 def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
-from quietrank.votes import files
 from quietrank.votes.cells import text
 from quietrank.votes.joins import by_either_side
 from quietrank.votes.shapes.counts import by_outcome, whole
@@ -29,6 +28,7 @@ from quietrank.votes.shapes.shape import (
     Name,
     Shape,
     called,
+    carried,
     listed,
     only_one,
     require_column,
@@ -135,8 +135,7 @@ class Long(Shape):
             read["y"] = y
         if self.count is not None:
             read["count"] = whole(table[self.count])
-        if files.ROW in table.columns:
-            read[files.ROW] = table[files.ROW]
+        read |= carried(table)
         if numbered:
             read |= self._as_written(table)
         if self.wins is None:

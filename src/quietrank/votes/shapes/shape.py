@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from quietrank.errors import VotesError, option
+from quietrank.votes.files import FILE, ROW
+from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -16,6 +18,13 @@ PERSON_NAMES = (*PEOPLE, *(f"{name}_id" for name in PEOPLE))
 
 UNANSWERED = -1
 """y of a row without an answer"""
+DESIGN_ROLES = ("a", "b", "person", "group")
+"""what a column may stand for without telling the answer"""
+ANSWER_NAMES = (
+    "winner", "loser", "chosen", "rejected", "outcome", "result", "label", "preference", "tie", "tied", "is_tie",
+    "draw",
+)  # fmt: skip
+"""what columns are called that tell the answer, even if they are not read"""
 
 Name = Callable[[Any], Any]
 """how a cell that names an item, a person or a group is compared: as text or as bytes; an empty one is NULL"""
@@ -70,10 +79,15 @@ class Shape(ABC):
         """Every column that is read."""
         return tuple(self.meaning.values())
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The columns that tell the answer: all that are read, but for those of the design."""
+        return tuple(column for role, column in self.meaning.items() if role not in DESIGN_ROLES)
+
     @abstractmethod
     def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
         """One row per vote: a, b, y (2 = a won, 1 = tie, 0 = b won, −1 = not answered, NULL = unreadable), and
-        where there are such columns, person, group and the row's number. Where a always wins, there is no y. Where a
+        where there are such columns, person, group and what is `carried`. Where a always wins, there is no y. Where a
         row stands for several votes, `count` says for how many, NULL if that cannot be read.
         `numbered`: for error messages, also `said`, the outcome as it is written. The table is mentioned once."""
 
@@ -84,6 +98,11 @@ class Shape(ABC):
     @abstractmethod
     def with_group(self, column: str) -> Self:
         """The same with a column of groups."""
+
+
+def carried(table: ir.Table) -> dict[str, Any]:
+    """What every row takes along, whatever its shape: its file and number, and whether it meets the condition."""
+    return {name: table[name] for name in (FILE, ROW, PASSES) if name in table.columns}
 
 
 def called(names: Sequence[str], common: Sequence[str]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Files of one format in, what the engine has to read out: one file per format."""
