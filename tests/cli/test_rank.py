@@ -80,10 +80,28 @@ def test_bad_rows_are_refused_or_skipped(run: Run, tmp_path: Path, flaw: str) ->
     assert message in result.stderr
     assert "--skip-invalid" in result.stderr
     _nothing_but_a_reason(result, out)
-    assert run("rank", path, *PEOPLE, "--items", "x,y,z", "--skip-invalid").code == 0
+    skipped = run("rank", path, *PEOPLE, "--items", "x,y,z", "--skip-invalid", "--out", out)
+    assert skipped.code == 0
+    assert f"For you only: 1 row skipped ({flaw}: 1)." in skipped.stderr
+    assert "1 row" not in skipped.stdout + out.read_text()
     checked = run("check", path, "--items", "x,y,z", "--unit", "person")
     assert checked.code == 1
     assert f"invalid: {flaw}" in checked.stdout
+
+
+def test_rank_says_how_many_rows_were_skipped_to_the_data_holder_alone(run: Run, tmp_path: Path) -> None:
+    """None, or ties under a public design; a missing answer is not among them. What is released does not say."""
+    rows = [("x", "y", "a"), ("x", "y", ""), ("x", "y", "?")]
+    good = write_csv(tmp_path / "good.csv", rows[:2], ("a", "b", "outcome"))
+    bad = write_csv(tmp_path / "bad.csv", rows, ("a", "b", "outcome"))
+    design = ("--neighbours", "outcome", "--design", "public")
+    skipping = (*VOTE, "--items", "x,y", "--skip-invalid")
+    assert "For you only: no rows skipped.\n" in run("rank", good, *skipping).stderr
+    assert "For you only" not in run("rank", good, *VOTE, "--items", "x,y").stderr
+    assert "For you only: 1 row skipped (unknown outcome: 1).\n" in run("rank", bad, *skipping).stderr
+    tied = run("rank", bad, *skipping, *design)
+    assert "no rows skipped; 1 with an outcome that cannot be read counted as ties.\n" in tied.stderr
+    assert "skipped" not in run("rank", bad, *skipping, "--format", "csv").stdout
 
 
 def test_an_unknown_outcome_is_refused(run: Run, tmp_path: Path) -> None:

@@ -102,6 +102,28 @@ def test_every_contribution_lies_on_the_lattice(privacy: Privacy, statistic: Sta
     assert sensitivity(privacy, statistic).l1_steps * step == sensitivity(privacy, statistic).l1
 
 
+@pytest.mark.parametrize("statistic", WITH_L1, ids=str)
+@pytest.mark.parametrize("design", ["private", "uniform"])
+def test_a_vote_that_becomes_no_vote_moves_net_wins_and_total_no_further(statistic: Statistic, design: Design) -> None:
+    """Rows without an answer add nothing: with them among the units, the bound of `replace` holds and is attained.
+
+    The total T is free: 1 for the net wins that go and 1 for the vote that is not counted are the 2 of a vote that
+    turns. An exact total beside the net wins would tell them apart.
+    """
+    privacy = Privacy(1, "comparison", design=design)
+    units: list[Answers] = [*_units(privacy), ()]
+    vectors = np.array([_contribution(said, statistic, privacy) for said in units], dtype=np.float64)
+    moved = np.array([np.abs(vectors - vector).sum(axis=1) for vector in vectors])
+    assert moved.max() == float(sensitivity(privacy, statistic).l1)
+    totals = [len(said) for said in units]
+    assert len(set(totals)) == 2
+    if statistic is NET_WINS_AND_TOTAL:
+        answered = [bool(said) for said in units]
+        assert moved[-1, answered].max() == 2
+        squares = ((vectors[:, None, :] - vectors[None, :, :]) ** 2).sum(axis=-1)
+        assert squares[-1].max() <= squares.max()
+
+
 def test_the_published_individual_constant_protects_only_twice_epsilon() -> None:
     """Laplace(L/ε) on a person's wins loses 2ε under `replace`: L wins leave one item and come to another."""
     L, epsilon = 5, 1.0
