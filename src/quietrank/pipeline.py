@@ -320,7 +320,7 @@ def fit(
     """
     if not isinstance(votes, Votes):
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
-    by_person = votes.shape.person is not None if cluster is None else flag("cluster", cluster)
+    by_person = votes.names_people if cluster is None else flag("cluster", cluster)
     view = View.of(level, False, Scale.LOG_ODDS, None)
     with counting(_ungrouped(votes), EVERY_VOTE, by_pair=True, again=by_person) as counted:
         (exact,) = counted.tallies
@@ -555,6 +555,7 @@ def _noisy(
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
     request.require_groups(votes.groups)
+    votes.require_design(privacy)
     promise = Promise(privacy, votes.items, votes.groups, votes.group_of, votes.leaves_out)
     budget = _opened(ledger)
     buy = _with_chosen_limit if privacy.chooses_limit else _with_given_limit

@@ -142,13 +142,13 @@ def report(votes: Votes, *, people: bool) -> Report:
         tied = (sound.y == 1).sum() if "y" in sound.columns else sound.count() * 0
         first = collect(votes.source, sound.group_by("a").agg(ties=tied))
         second = collect(votes.source, sound.select("b").distinct())
-        named = _people(votes, sound) if votes.shape.person is not None else {}
+        named = _people(votes, sound) if votes.names_people else {}
         examples = _examples(votes, flaws, named=people) if flaws else ()
     met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
     return Report(
         name=votes.source.name,
         columns=votes.shape.meaning,
-        unread=tuple(name for name in votes.all_columns if name not in votes.shape.meaning.values()),
+        unread=tuple(name for name in votes.all_columns if name not in votes.shape.columns),
         rows=sum(counts.values()),
         votes=counts.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
         ties=sum(first["ties"].to_pylist()),

@@ -7,9 +7,7 @@ the rest.
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import os
 import shutil
@@ -25,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank.errors import VotesError, either, option
 from quietrank.promise.arguments import file_path
 from quietrank.promise.declare import is_file, is_folder
+from quietrank.votes import header
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -94,18 +93,22 @@ class TextFile:
     path: Path
     delimiter: str
     columns: tuple[str, ...]
+    header_rows: int = 0
+    """further rows of the header, after the names, which are not votes"""
 
     def scan(self, **options: str) -> str:
         """The SQL that reads this file, every column as text."""
         extra = "".join(f", {key}={value}" for key, value in options.items())
         return (
-            f"read_csv({_literal(self.path)}, auto_detect=false, header=true, delim={_quoted(self.delimiter)}, "
+            f"read_csv({_literal(self.path)}, auto_detect=false, header=false, skip={1 + self.header_rows}, delim={_quoted(self.delimiter)}, "
             f"quote='\"', escape='\"', columns={_all_text(self.columns)}, {PLAIN}{extra})"
         )
 
 
-def open_file(path: str | os.PathLike[str], delimiter: str | None = None) -> Source:
-    """Open a file of votes, in the format that its name says."""
+def open_file(
+    path: str | os.PathLike[str], delimiter: str | None = None, header_rows: int | None = None
+) -> Source:
+    """Open a file of votes, in the format that its name says; `header_rows` of a CSV file follow its names."""
     path = file_path(path, "source")
     if not is_file(path):
         raise VotesError(
@@ -120,7 +123,7 @@ def open_file(path: str | os.PathLike[str], delimiter: str | None = None) -> Sou
     if kind == "parquet":
         source = _open_parquet(path)
     else:
-        source = _open_json_lines(path) if kind == "json" else _open_csv(path, delimiter)
+        source = _open_json_lines(path) if kind == "json" else _open_csv(path, delimiter, header_rows)
     return replace(source, path=path, stamp=stamp)
 
 
@@ -185,16 +188,16 @@ def _open_parquet(path: Path) -> Source:
         raise VotesError(f"{path} is not a Parquet file that can be read; write it again, or use CSV") from None
 
 
-def _open_csv(path: Path, delimiter: str | None) -> Source:
+def _open_csv(path: Path, delimiter: str | None, header_rows: int | None = None) -> Source:
     head = _head(path)
     if head[0] in "\r\n":
         raise VotesError(f"{path} begins with an empty line; its first line must name the columns")
     delimiter = _guess_delimiter(head) if delimiter is None else delimiter
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
         raise VotesError(f"{option('delimiter')} must be a single character, such as ';'; got {delimiter!r}")
-    columns = _first_record(path, head, delimiter)
+    columns, extra = header.read(path, head, delimiter, header_rows)
     _check_header(path, columns, delimiter)
-    file = TextFile(path, delimiter, columns)
+    file = TextFile(path, delimiter, columns, extra)
     return _source(_connect(), file.scan(), str(path), file)
 
 
@@ -276,15 +279,6 @@ def _head(path: Path) -> str:
     if not text.strip():
         raise VotesError(f"{path} is empty; give a file with a header and one row per vote")
     return text
-
-
-def _first_record(path: Path, head: str, delimiter: str) -> tuple[str, ...]:
-    try:
-        return tuple(next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)))
-    except csv.Error as error:
-        raise VotesError(
-            f"the header of {path} cannot be read ({error}); its first line must name the columns"
-        ) from None
 
 
 def _decode(head: bytes, path: Path) -> str:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from quietrank.errors import VotesError, either, option
 from quietrank.promise.arguments import flag
 from quietrank.promise.declare import declare, declare_groups, with_pairs
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import GroupOf
+from quietrank.promise.privacy import Design, GroupOf, Privacy
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
-from quietrank.votes.shapes.long import recognise
+from quietrank.votes.shapes.pair_columns import PairColumns
+from quietrank.votes.shapes.registry import Asked, recognise
 from quietrank.votes.shapes.shape import PERSON_NAMES, Shape, called, listed, require_column
 from quietrank.votes.sources import collect, no_votes, open_votes
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+ShapeWord = Literal["long", "wide", "rankings"]
+UnrankedWord = Literal["missing", "last"]
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,28 @@ class Votes:
         written = text(column).nullif("")
         return engines.as_bytes(written, self.source.engine) if self.compared_as_bytes else written
 
+    @property
+    def names_people(self) -> bool:
+        """Whether it is known who cast each vote."""
+        return self.shape.person is not None or self.shape.row_is_person
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the votes were read, as far as readers of a release must know it."""
+        return (ROW_IS_PERSON,) if self.shape.row_is_person else ()
+
+    def require_design(self, privacy: Privacy) -> None:
+        """Refuse a public design where who was compared with whom is an answer itself."""
+        reason = self.shape.needs_private_design
+        if reason and privacy.design is Design.PUBLIC:
+            raise VotesError(
+                f"{option('design', 'public')} does not go with {option('shape', self.shape.name)}: {reason}; use "
+                f"{option('neighbours', 'replace')} and {option('design', 'private')}"
+            )
+
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
-        if self.shape.person is not None:
+        if self.names_people:
             return
         people = called(self.all_columns, PERSON_NAMES)
         if len(people) > 1:
@@ -82,6 +105,9 @@ class Votes:
             f"{option('unit', 'person')} and {option('max_per_person')} need a column that names the person; say which "
             f"with {option('person')} (the columns are {listed(self.all_columns)})"
         )
+
+
+ROW_IS_PERSON = "The votes name nobody: each row is taken to be one person, and what is promised holds for each row."
 
 
 def read_votes(
@@ -102,6 +128,11 @@ def read_votes(
     groups: Iterable[object] | None = None,
     by_person: bool = False,
     skip_invalid: bool = False,
+    shape: ShapeWord | None = None,
+    pair_columns: PairColumns = None,
+    ranking: str | None = None,
+    unranked: UnrankedWord | None = None,
+    header_rows: int | None = None,
 ) -> Votes:
     """Votes from a file, a pandas, polars or pyarrow table, or any Ibis table.
 
@@ -119,6 +150,16 @@ def read_votes(
                       votes in several is an error (with skip_invalid, dropped with all their votes); for
                       one_per_pair that takes less noise. For unit="comparison" both are the same.
     skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
+    shape             what a row is. "long": one vote. "wide": a person, with a column per pair of items. "rankings": a
+                      person's ranking of items. None: as the names of the columns say
+    pair_columns      for "wide": how columns are named after pairs, such as "q_{a}_{b}", or a CSV file with the header
+                      column,a,b, or its rows. None: a:b, a vs b, a_b or a-b, of declared items
+    ranking           for "rankings": the column with rankings such as A>B=C. None: there is a column per place (1st,
+                      2nd, …), or one per item with its place
+    unranked          for "rankings": items that are left out are not compared ("missing", as for None), or lose to all
+                      that are ranked ("last")
+    header_rows       how many rows of a CSV file stand between the names of the columns and the votes. None: those that
+                      Qualtrics and SurveyMonkey write, else none
 
     Columns with common names, such as winner and loser or model_a, model_b and winner, need not be named.
 
@@ -128,8 +169,14 @@ def read_votes(
     >>> qr.read_votes(table, items=["tea", "coffee", "water"], person="who")
     Votes(a pyarrow table, 3 items, confidential)
     """
-    opened = open_votes(source, delimiter)
-    shape = recognise(opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person)
+    opened = open_votes(source, delimiter, header_rows)
+    roles = {"winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome, "person": person}
+    spoken_for = () if by is None else (by,)
+    asked = Asked(roles, shape, pair_columns, ranking, unranked, codes=opened.codes, named=spoken_for)
+    if items is None and not items_from_votes and opened.codes:
+        items = [name for name, _ in opened.codes]
+    known = None if items is None else declare(items)
+    form = recognise(opened.columns, asked, known)
     if (by is None) != (groups is None):
         raise VotesError(
             f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
@@ -137,16 +184,26 @@ def read_votes(
     group_of = _group_of(by, flag("by_person", by_person))
     if by is not None:
         require_column(opened.columns, "by", by)
-        shape = shape.with_group(by)
+        form = form.with_group(by)
     if (items is None) != flag("items_from_votes", items_from_votes):
         raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
-    read = opened.read(shape.columns)
-    _require_as_written(read, shape)
-    declared = _items_in(read, shape) if items is None else declare(items)
+    read = opened.read(form.columns)
+    _require_engine(read, form)
+    _require_as_written(read, form)
+    declared = _items_in(read, form) if known is None else known
     if pairs is not None:
         declared = with_pairs(declared, pairs)
+    form = form.with_items(declared)
     group_names = None if groups is None else declare_groups(groups)
-    return Votes(read, shape, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of)
+    return Votes(read, form, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of)
+
+
+def _require_engine(source: files.Source, shape: Shape) -> None:
+    if not (shape.any_engine or source.ours):
+        raise VotesError(
+            f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine}; export the table "
+            "to a Parquet or CSV file, or give it as a data frame"
+        )
 
 
 def _group_of(by: str | None, by_person: bool) -> GroupOf:

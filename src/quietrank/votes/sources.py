@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
-from quietrank.votes import engines, files
+from quietrank.promise.arguments import file_path
+from quietrank.promise.declare import is_file
+from quietrank.votes import engines, files, preflib
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -25,13 +27,18 @@ class Opened:
     columns: tuple[str, ...]
     read: Callable[[tuple[str, ...]], files.Source]
     """the source, of which only these columns are needed"""
+    codes: tuple[tuple[str, str], ...] = ()
+    """where the file itself lists the items: each one's name, and what rankings call it"""
 
 
-def open_votes(source: object, delimiter: str | None) -> Opened:
+def open_votes(source: object, delimiter: str | None, header_rows: int | None = None) -> Opened:
     # Recognised by module, not by class, so that none of these libraries is imported needlessly.
     library, data = type(source).__module__.partition(".")[0], source
     if isinstance(source, str | os.PathLike):
-        file = files.open_file(source, delimiter)
+        if preflib.is_preflib(path := file_path(source, "source")) and is_file(path):
+            voters, codes = preflib.open_preflib(path)
+            return Opened(tuple(voters.table.columns), lambda needed: voters, codes)
+        file = files.open_file(source, delimiter, header_rows)
         return Opened(tuple(file.table.columns), lambda needed: file)
     if library == "ibis" and hasattr(source, "get_backend"):
         table: Any = source

@@ -206,7 +206,8 @@ def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
     both of its items: whichever rows it saw, no vote moved the sums further than one vote may. A file that changes
     meanwhile is refused. Tables of other engines are read into a snapshot in any case.
     """
-    return not (bounded.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
+    by_itself = not (bounded.counts_people or votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes)
+    return by_itself and not votes.shape.gives_places
 
 
 def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
