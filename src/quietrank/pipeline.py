@@ -577,7 +577,7 @@ def _with_given_limit(
     may_be_empty = not privacy.votes_are_public
     with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty, again=bool(part)) as counted:
         noise = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows)
-        purchase = _Purchase(privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes.skip_invalid)
+        purchase = _Purchase(privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes)
         return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
 
 
@@ -600,7 +600,7 @@ def _with_chosen_limit(
         bounded = choice.noise.promise.bounded(choice.noise.clip)
         counted = taken.counted(bounded, by_pair=by_pair, may_be_empty=not privacy.votes_are_public)
         purchase = _Purchase(
-            privacy.epsilon, left, request, choice, part, counted, votes.skip_invalid, limit, payment
+            privacy.epsilon, left, request, choice, part, counted, votes, limit, payment
         )  # fmt: skip
         return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
 
@@ -634,7 +634,7 @@ class _Purchase:
     choice: Choice
     part: float
     counted: Counting
-    rows_skipped: bool
+    votes: Votes
     limit: ChosenLimit | None = None
     payment: Payment | None = None
     """what was paid before, with the limit"""
@@ -659,7 +659,8 @@ class _Purchase:
     def _tallies(self, noised: Sequence[Noised]) -> list[NoisyTally]:
         return [
             NoisyTally.of(
-                self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.rows_skipped,
+                self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.votes.skip_invalid,
+                notes=self.votes.notes if self.choice.noise.promise.privacy.unit is Unit.PERSON else (),
                 alternatives=self.choice.alternatives, limit=self.limit,
             )
             for one in noised

@@ -52,6 +52,8 @@ SOLUTIONS = ("epsilon", "people")
 THEMES = ("light", "dark")
 SPREADS = ("close", "typical", "clear", "paper")
 SHAPES = ("long", "arena")
+VOTE_SHAPES = ("long", "wide", "rankings")
+UNRANKED = ("missing", "last")
 
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""
@@ -163,6 +165,21 @@ class VotesOptions:
     outcome: Annotated[str | None, column("Column that says a, b or tie.", "COLUMN")] = None
     person: Annotated[str | None, column("Column that names the person.", "COLUMN")] = None
     delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
+    shape: Annotated[
+        str | None,
+        column("What a row is: a vote, a person with a column per pair, or a person's ranking.", choice(VOTE_SHAPES)),
+    ] = None
+    pair_columns: Annotated[
+        str | None,
+        column("For wide: how columns are named after pairs, or a CSV file column,a,b.", "q_{a}_{b}|FILE"),
+    ] = None
+    ranking: Annotated[str | None, column("For rankings: column of rankings such as A>B=C.", "COLUMN")] = None
+    unranked: Annotated[
+        str | None, column("For rankings: items left out are not compared, or lose to all others.", choice(UNRANKED))
+    ] = None
+    header_rows: Annotated[
+        int | None, column("Rows of a CSV file between the names of its columns and the votes.", "N")
+    ] = None
 
     def read(
         self,
@@ -190,7 +207,10 @@ class VotesOptions:
         )
 
 
-COLUMNS = ("winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter")
+COLUMNS = (
+    "winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "shape", "pair_columns", "ranking",
+    "unranked", "header_rows",
+)  # fmt: skip
 
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:

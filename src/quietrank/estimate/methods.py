@@ -47,7 +47,7 @@ def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] =
     rates = None if win_rate is None else np.clip(win_rate, 0, 1)
     known = noisy.public_pairs is not None
     notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
-    return Estimate(method, scores, rates, net_wins, notes, ridge)
+    return Estimate(method, scores, rates, net_wins, (*notes, *noisy.notes), ridge)
 
 
 def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estimate:
@@ -56,7 +56,7 @@ def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estim
         _released(None, noisy, method)
     gamma = noisy.law.plan.gamma if isinstance(noisy.law, ScoresLaw) else None
     notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=True)
-    return Estimate(method, scores, None, None, notes, gamma)
+    return Estimate(method, scores, None, None, (*notes, *noisy.notes), gamma)
 
 
 def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:

@@ -95,6 +95,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
         "scatter": scatter_to_dict(tally.scatter),
         "limit": limit_to_dict(tally.limit),
         "rows_skipped": tally.rows_skipped,
+        "notes": list(tally.notes),
         "ledger_entry": tally.ledger_entry,
         "made_with": f"quietrank {__version__}",
     }
@@ -143,13 +144,14 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
     noise = _noise(values, kept)
     _require(scatter is None or _is_bought(scatter, noise, left), "its scatter is not what was paid for")
     _require(limit is None or _is_chosen(limit, whole), "its limit is not what was paid for")
-    skipped = values["rows_skipped"]
-    _require(isinstance(skipped, bool), "wrong types")
+    skipped, notes = values["rows_skipped"], tuple(values.get("notes", ()))
+    _require(isinstance(skipped, bool) and all(isinstance(note, str) for note in notes), "wrong types")
     alternatives = NoiseRecord.from_dict(values["mechanism"]).alternatives
     noised = replace(_noised(values, noise), scatter=scatter)
     return NoisyTally.of(
-        noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, alternatives=alternatives, limit=limit
-    )
+        noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, notes=notes, alternatives=alternatives,
+        limit=limit,
+    )  # fmt: skip
 
 
 def _left(epsilon: float, part: float) -> float:

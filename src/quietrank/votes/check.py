@@ -10,7 +10,7 @@ rows never decide about another's.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quietrank.errors import QuietrankError, VotesError, option
@@ -21,8 +21,9 @@ from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
-from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, snapshot
+from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, OF_ONE_VOTE, UNANSWERED, judged, snapshot
 from quietrank.votes.sources import collect, no_votes
+from quietrank.votes.understood import sentences
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -38,6 +39,8 @@ class Report:
     """What is in a file of votes. Confidential: exact counts, for the data holder only."""
 
     name: str
+    shape: str
+    """how rows were read, as in --shape"""
     columns: dict[str, str]
     """which column was read as what"""
     unread: tuple[str, ...]
@@ -51,25 +54,42 @@ class Report:
     examples: tuple[str, ...] = ()
     unmentioned: tuple[str, ...] = ()
     """declared items without votes"""
+    votes_per_row: int = 1
+    """answered or not"""
+    not_answered: int = 0
+    """votes that are left out, because there is no answer"""
+    understood: tuple[str, ...] = ()
+    """the first rows, in words"""
+    notes: tuple[str, ...] = ()
+    """what readers of a release will be told about how the votes were read"""
 
     def __repr__(self) -> str:
         return "\n".join([CONFIDENTIAL, *self.lines()])
 
     def lines(self) -> list[str]:
         """The columns, the counts, and examples of what is wrong, a line each, for a terminal."""
-        columns = {f"column read as {role}": visible(name) for role, name in self.columns.items()}
+        columns = {"shape": self.shape}
+        columns |= {f"column read as {role}": visible(name) for role, name in self.columns.items()}
         if self.unread:
             columns["columns not read"] = visible(", ".join(self.unread))
         lines = [f"{name:28}{value:>12}" for name, value in (columns | self._counts()).items()]
         if self.unmentioned:
             some = visible(", ".join(self.unmentioned[:5])) + (", …" if len(self.unmentioned) > 5 else "")
             lines.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
-        return [*lines, *(f"  {visible(example)}" for example in self.examples)]
+        lines += [f"  {visible(example)}" for example in self.examples]
+        lines += [f"note: {note}" for note in self.notes]
+        if self.understood:
+            lines += ["as understood:", *(f"  {visible(sentence)}" for sentence in self.understood)]
+        return lines
 
     def _counts(self) -> dict[str, float]:
         counts: dict[str, float] = {
             "rows": self.rows, "usable votes": self.votes, "of them ties": self.ties, "items": self.items
         }  # fmt: skip
+        if self.votes_per_row > 1:
+            counts = {"rows": self.rows, "questions per row": self.votes_per_row} | counts
+        if self.not_answered:
+            counts["not answered"] = self.not_answered
         if self.people is not None:
             counts["people"] = self.people
             counts |= {f"votes per person, {name}": value for name, value in self.votes_per_person.items()}
@@ -107,6 +127,8 @@ def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, in
     """
     grouped = votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
     counts = _counts(votes, rows)
+    if bounded.answers_only and votes.shape.unasked and NOT_ANSWERED in counts:
+        raise VotesError(_UNASKED.format(name=votes.source.name, cells=counts[NOT_ANSWERED]))
     if not votes.skip_invalid and (flaws := _flaws(votes, rows, counts, grouped=grouped)):
         _refuse(votes, flaws, named=bounded.counts_people)
     return _kept(votes, rows, bounded, grouped), sum(counts.values())
@@ -147,9 +169,10 @@ def report(votes: Votes, *, people: bool) -> Report:
     met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
     return Report(
         name=votes.source.name,
+        shape=votes.shape.name,
         columns=votes.shape.meaning,
         unread=tuple(name for name in votes.all_columns if name not in votes.shape.columns),
-        rows=sum(counts.values()),
+        rows=sum(counts.values()) // votes.shape.votes_per_row,
         votes=counts.get(NO_FLAW, 0) - flaws.get("person in several groups", 0),
         ties=sum(first["ties"].to_pylist()),
         items=len(votes.items),
@@ -158,6 +181,10 @@ def report(votes: Votes, *, people: bool) -> Report:
         flaws=flaws,
         examples=examples,
         unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
+        votes_per_row=votes.shape.votes_per_row,
+        not_answered=counts.get(NOT_ANSWERED, 0),
+        understood=_understood(votes),
+        notes=votes.notes,
     )
 
 
@@ -165,6 +192,8 @@ def most_votes(votes: Votes) -> int:
     """The most votes that any one person cast; confidential, for the data holder only."""
     rows = votes.rows()
     named = rows.filter(rows.person.notnull())
+    if votes.leaves_out and "y" in rows.columns:
+        named = named.filter(named.y.isnull() | (named.y != UNANSWERED))
     each = named.group_by("person").agg(votes=named.count())
     return int(_row(votes, each.agg(most=each.votes.max()))["most"] or 0)
 
@@ -195,7 +224,11 @@ def _counts(votes: Votes, rows: ir.Table) -> dict[int, int]:
 
 def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: bool) -> dict[str, int]:
     """How many rows have each flaw; with `grouped`, a person's sound rows must be in one group."""
-    flaws = {flaw: counts[number] for flaw, number in NUMBER.items() if number in counts}
+    each = votes.shape.votes_per_row
+    flaws = {
+        flaw: counts[number] // (1 if flaw in OF_ONE_VOTE else each)
+        for flaw, number in NUMBER.items() if number in counts
+    }  # fmt: skip
     if grouped:
         sound = rows.filter(rows.flaw == NO_FLAW)
         people = sound.group_by("person").agg(rows=sound.count(), first=sound.group.min(), last=sound.group.max())
@@ -203,6 +236,13 @@ def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: boo
         if several := int(_row(votes, moving.agg(rows=moving.rows.sum()))["rows"] or 0):
             flaws["person in several groups"] = several
     return flaws
+
+
+_UNASKED = (
+    "{name}: {cells} of the cells are empty, which may mean that a question was not put to somebody; who was asked "
+    f"what is public under {option('neighbours', 'outcome')}, so that must be known; use {option('neighbours', 'replace')} "
+    f"and {option('design', 'private')}, give one row per question that was put, or keep only people with all answers"
+)
 
 
 def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
@@ -224,7 +264,7 @@ def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
 def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str, ...]:
     """The first few invalid rows as they are written. Nothing is released then, so they are looked up again."""
     rows = judged(votes, named=named, numbered=True)
-    bad = rows.filter(rows.flaw != NO_FLAW)
+    bad = rows.filter(rows.flaw > NO_FLAW)
     if list(flaws) == ["person in several groups"]:
         people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
         moving = people.filter(people["first"] != people["last"]).select(who="person")
@@ -239,6 +279,11 @@ def _example(votes: Votes, row: dict[str, Any]) -> str:
     columns = {"outcome": "said", "person": "person", "group": "group"}
     more = "".join(f", {role} {_written(cells[role])}" for role, column in columns.items() if column in row)
     flaw = list(FLAWS)[row["flaw"] - 1]
+    if row.get("wrong"):
+        near = _near(votes, row["culprit"]) if flaw == "undeclared item" else ""
+        culprit = f" {_written(row['culprit'])}{near}" if row["culprit"] else ""
+        said = "ranking" if row["said"] is None else _written(row["said"])
+        return f"{where}{said}, person {_written(row['person'])} ({flaw}{culprit})"
     unknown = [row[side] for side in ("a", "b") if row[f"place_{side}"] is None]
     named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
     return f"{where}{_written(row['a'])} against {_written(row['b'])}{more} ({flaw}{named})"
@@ -260,6 +305,18 @@ def _near(votes: Votes, name: str | bytes) -> str:
 def _folded(name: str) -> str:
     """Without what is hard to see: spaces, case, and the form in which accents are written."""
     return "".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
+
+
+def _understood(votes: Votes) -> tuple[str, ...]:
+    """The first rows in words; looked up again, for the data holder only."""
+    source, first = votes.source, votes.source.numbered
+    if first is None:
+        few = replace(source, table=source.table.limit(SHOWN))
+    else:
+        few = replace(source, numbered=first.order_by(files.ROW).limit(SHOWN))
+    rows = judged(replace(votes, source=few), named=False, numbered=True)
+    order = [name for name in (files.ROW, "place_a", "place_b") if name in rows.columns]
+    return sentences(collect(source, rows.order_by(order)).to_pylist(), named=votes.shape.person is not None)
 
 
 def _row(votes: Votes, query: ir.Table) -> dict[str, Any]:

@@ -100,14 +100,12 @@ class TextFile:
         """The SQL that reads this file, every column as text."""
         extra = "".join(f", {key}={value}" for key, value in options.items())
         return (
-            f"read_csv({_literal(self.path)}, auto_detect=false, header=false, skip={1 + self.header_rows}, delim={_quoted(self.delimiter)}, "
-            f"quote='\"', escape='\"', columns={_all_text(self.columns)}, {PLAIN}{extra})"
+            f"read_csv({_literal(self.path)}, auto_detect=false, header=false, skip={1 + self.header_rows}, "
+            f"delim={_quoted(self.delimiter)}, quote='\"', escape='\"', columns={_all_text(self.columns)}, {PLAIN}{extra})"
         )
 
 
-def open_file(
-    path: str | os.PathLike[str], delimiter: str | None = None, header_rows: int | None = None
-) -> Source:
+def open_file(path: str | os.PathLike[str], delimiter: str | None = None, header_rows: int | None = None) -> Source:
     """Open a file of votes, in the format that its name says; `header_rows` of a CSV file follow its names."""
     path = file_path(path, "source")
     if not is_file(path):

@@ -56,7 +56,8 @@ def _records(path: Path, head: str, delimiter: str) -> list[Record]:
 
 def _is_qualtrics(names: Sequence[str], record: Sequence[str]) -> bool:
     # The names as well: nobody's answers alone may decide that other rows are skipped.
-    return bool(QUALTRICS.intersection(names) and record) and all(IMPORT_ID in cell and cell.lstrip().startswith("{") for cell in record)
+    known = bool(QUALTRICS.intersection(names) and record)
+    return known and all(IMPORT_ID in cell and cell.lstrip().startswith("{") for cell in record)
 
 
 def _is_survey_monkey(names: Sequence[str], second: Sequence[str]) -> bool:
@@ -66,7 +67,9 @@ def _is_survey_monkey(names: Sequence[str], second: Sequence[str]) -> bool:
 
 def _combined(names: Record, second: Record) -> Record:
     """The choice where a question has several, else the question."""
-    return tuple(name if choice.strip() in ("", RESPONSE) else choice for name, choice in zip(names, second, strict=True))
+    return tuple(
+        name if choice.strip() in ("", RESPONSE) else choice for name, choice in zip(names, second, strict=True)
+    )
 
 
 def _checked(rows: object) -> int:

@@ -42,11 +42,13 @@ def open_preflib(path: Path) -> tuple[files.Source, tuple[tuple[str, str], ...]]
     connection = files._connect()
     lines = _lines(path)
     _require_well_formed(connection, path, lines)
-    voters = f"(SELECT {_ORDER} AS {RANKING}, unnest(range(CAST(split_part(line, ':', 1) AS BIGINT))) AS voter FROM {lines})"
+    voters = (
+        f"(SELECT {_ORDER} AS {RANKING}, unnest(range(CAST(split_part(line, ':', 1) AS BIGINT))) AS voter FROM {lines})"
+    )
     connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT {RANKING} FROM {voters}")
     # For messages, a line is shown once, however many people it stands for.
     connection.raw_sql(
-        f"CREATE TEMP VIEW quietrank_rows AS SELECT {_ORDER} AS {RANKING}, row_number() OVER () AS {files.ROW} FROM {lines}"
+        f"CREATE TEMP VIEW quietrank_rows AS SELECT {order}, row_number() OVER () AS {files.ROW} FROM {lines}"
     )
     votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
     return replace(files.Source(votes, rows, str(path)), path=path, stamp=stamp), tuple(names)
@@ -56,7 +58,8 @@ def _lines(path: Path) -> str:
     """SQL for the lines after the header, as `line`: split at a character that text does not have."""
     return (
         f"(SELECT line FROM read_csv({files._literal(path)}, auto_detect=false, header=false, delim='\x1f', quote='', "
-        f"escape='', columns={{'line': 'VARCHAR'}}, {files.PLAIN}) WHERE trim(line) <> '' AND NOT starts_with(line, '#'))"
+        f"escape='', columns={{'line': 'VARCHAR'}}, {files.PLAIN}) "
+        "WHERE trim(line) <> '' AND NOT starts_with(line, '#'))"
     )
 
 

@@ -201,8 +201,8 @@ def read_votes(
 def _require_engine(source: files.Source, shape: Shape) -> None:
     if not (shape.any_engine or source.ours):
         raise VotesError(
-            f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine}; export the table "
-            "to a Parquet or CSV file, or give it as a data frame"
+            f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine}; export the "
+            "table to a Parquet or CSV file, or give it as a data frame"
         )
 
 

@@ -41,6 +41,9 @@ FLAWS = {
 OF_RANKINGS = ("missing item", "undeclared item", "item twice", "unknown place")
 """what can be wrong with a whole ranking"""
 
+OF_ONE_VOTE = ("unknown outcome", "pair not askable")
+"""what can be wrong with one vote of a row that has several; anything else is wrong with all of them"""
+
 NO_FLAW = 0
 NOT_ANSWERED, FILTERED = -1, -2
 """instead of a flaw: the row is not wrong, but it is left out; under a public design one without an answer is a tie"""
@@ -75,11 +78,15 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     import ibis
 
     rows = _placed(votes, numbered)
-    flaws = [] if votes.shape.gives_places else [
-        ("missing item", rows.a.isnull() | rows.b.isnull()),
-        ("undeclared item", rows.place_a.isnull() | rows.place_b.isnull()),
-        ("item against itself", rows.place_a == rows.place_b),
-    ]
+    flaws = (
+        []
+        if votes.shape.gives_places
+        else [
+            ("missing item", rows.a.isnull() | rows.b.isnull()),
+            ("undeclared item", rows.place_a.isnull() | rows.place_b.isnull()),
+            ("item against itself", rows.place_a == rows.place_b),
+        ]
+    )
     if "wrong" in rows.columns:
         flaws += [(flaw, rows.wrong == flaw) for flaw in OF_RANKINGS]
     if votes.items.pairs is not None and not votes.shape.gives_places:

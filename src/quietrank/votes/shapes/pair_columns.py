@@ -45,8 +45,8 @@ class Pattern:
         """From text with {a} and {b}, each once."""
         if written.count("{a}") != 1 or written.count("{b}") != 1:
             raise VotesError(
-                f"{option('pair_columns')} must be a pattern with {{a}} and {{b}}, such as q_{{a}}_{{b}}, or a CSV file "
-                f"with the header column,a,b; got {written!r}"
+                f"{option('pair_columns')} must be a pattern with {{a}} and {{b}}, such as q_{{a}}_{{b}}, or a CSV "
+                f"file with the header column,a,b; got {written!r}"
             )
         first, second = sorted(("{a}", "{b}"), key=written.index)
         before, rest = written.split(first)
@@ -150,8 +150,8 @@ def _as_listed(names: Sequence[str], listed: Sequence[PairColumn], items: Items 
         if pair.column in seen:
             raise VotesError(f"{option('pair_columns')} lists {pair.column!r} twice; list every column once")
         seen.add(pair.column)
-        for side in (pair.a, pair.b) if items is not None else ():
-            if side not in items.names:
+        for side in (pair.a, pair.b):
+            if items is not None and side not in items.names:
                 raise VotesError(
                     f"{option('pair_columns')} says that {pair.column!r} is about {side!r}, which is not a declared "
                     f"item; declare it with {option('items')}, or correct the list"
@@ -167,7 +167,7 @@ def _read(path: Path) -> list[PairColumn]:
             header, *rows = [row for row in csv.reader(stream) if row] or [[]]
     except (OSError, ValueError, csv.Error):
         raise VotesError(
-            f"{option('pair_columns')} is neither a pattern with {{a}} and {{b}} nor a CSV file that can be read: {path}"
+            f"{option('pair_columns')} is no pattern with {{a}} and {{b}} and no CSV file that can be read: {path}"
         ) from None
     if [name.strip().lower() for name in header] != ["column", "a", "b"] or any(len(row) != 3 for row in rows):
         raise VotesError(f"{path} must be a CSV file with the header column,a,b and three cells in every row; fix it")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
@@ -32,7 +32,7 @@ PLACE_NAMES = (
 )
 """what comes before the place's number, and the number"""
 LISTED_NAMES = re.compile(r"(.*\[)(\d+)\]")
-"""as LimeSurvey numbers the places of a ranking question, and the parts of any other; only where rankings are asked for"""
+"""as LimeSurvey numbers the places of a ranking, and the parts of any question: read only if rankings are declared"""
 
 
 class Unranked(StrEnum):
@@ -163,11 +163,13 @@ class Rankings(Shape):
                         FROM (SELECT *, {parsed}, {items} AS items FROM ({source})))) {only}"""
 
     def _by_form(self, cells: int) -> tuple[str, str, str, str, str]:
-        """SQL for: what is parsed, the places of all items, what is wrong, the cell at fault, the ranking as written."""
+        """SQL for what is parsed, the places of all items, what is wrong, the cell at fault, the ranking as written."""
         if self.by_item:
             listed = _cell_list(cells)
             number = f"lambda c: CASE WHEN {_IS_PLACE} THEN TRY_CAST(split_part(c, '.', 1) AS INT) END"
-            bad = f"list_filter({listed}, lambda c: NOT coalesce({_IS_PLACE} AND {_IN_LIST.format(n=cells)}, c IS NULL))"
+            bad = (
+                f"list_filter({listed}, lambda c: NOT coalesce({_IS_PLACE} AND {_IN_LIST.format(n=cells)}, c IS NULL))"
+            )
             parsed = f"list_transform({_all_cells(cells)}, {number}) AS found, {bad} AS bad"
             return parsed, "found", "CASE WHEN len(bad) > 0 THEN 'unknown place' ELSE '' END", "bad[1]", "NULL::VARCHAR"
         undeclared = "list_filter(flat, lambda c: NOT list_contains(items, c))"
@@ -185,8 +187,8 @@ class Rankings(Shape):
         """2, 1 or 0 for two ranked items; two that are not ranked are not compared."""
         a, b = "places[place_a + 1]", "places[place_b + 1]"
         above, below = ("2", "0") if self.unranked is Unranked.LAST else ("-1", "-1")
-        return f"""CASE WHEN wrong <> '' THEN NULL WHEN {a} IS NULL AND {b} IS NULL THEN -1 WHEN {b} IS NULL THEN {above}
-                   WHEN {a} IS NULL THEN {below} WHEN {a} < {b} THEN 2 WHEN {a} > {b} THEN 0 ELSE 1 END"""
+        return f"""CASE WHEN wrong <> '' THEN NULL WHEN {a} IS NULL AND {b} IS NULL THEN -1 WHEN {b} IS NULL
+                   THEN {above} WHEN {a} IS NULL THEN {below} WHEN {a} < {b} THEN 2 WHEN {a} > {b} THEN 0 ELSE 1 END"""
 
 
 _TIERS = """list_transform(string_split(nullif(trim(cell_0), ''), '>'),
@@ -206,8 +208,8 @@ def _cell_list(cells: int) -> str:
     return f"list_filter({_all_cells(cells)}, lambda cell: cell IS NOT NULL)"
 
 
-def _list(names: Sequence[str] | object) -> str:
-    return "[" + ", ".join(_quoted(name) for name in names) + "]"  # type: ignore[attr-defined]
+def _list(names: Iterable[str]) -> str:
+    return "[" + ", ".join(_quoted(name) for name in names) + "]"
 
 
 def _numbers(values: Sequence[int]) -> str:

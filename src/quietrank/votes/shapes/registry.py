@@ -166,4 +166,3 @@ SHAPES = {
     ),
 }
 """the shapes, by their names in --shape"""
-

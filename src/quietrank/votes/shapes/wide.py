@@ -14,7 +14,7 @@ from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
 from quietrank.votes import files
 from quietrank.votes.cells import text
-from quietrank.votes.shapes.expand import codes, expanded, row_number
+from quietrank.votes.shapes.expand import expanded, row_number
 from quietrank.votes.shapes.long import A_WINS, B_WINS, TIES
 from quietrank.votes.shapes.pair_columns import PairColumn
 from quietrank.votes.shapes.shape import Name, Shape
