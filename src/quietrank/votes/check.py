@@ -240,8 +240,9 @@ def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: boo
 
 _UNASKED = (
     "{name}: {cells} of the cells are empty, which may mean that a question was not put to somebody; who was asked "
-    f"what is public under {option('neighbours', 'outcome')}, so that must be known; use {option('neighbours', 'replace')} "
-    f"and {option('design', 'private')}, give one row per question that was put, or keep only people with all answers"
+    f"what is public under {option('neighbours', 'outcome')}, so that must be known; use "
+    f"{option('neighbours', 'replace')} and {option('design', 'private')}, give one row per question that was put, or "
+    "keep only people with all answers"
 )
 
 

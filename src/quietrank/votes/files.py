@@ -101,7 +101,8 @@ class TextFile:
         extra = "".join(f", {key}={value}" for key, value in options.items())
         return (
             f"read_csv({_literal(self.path)}, auto_detect=false, header=false, skip={1 + self.header_rows}, "
-            f"delim={_quoted(self.delimiter)}, quote='\"', escape='\"', columns={_all_text(self.columns)}, {PLAIN}{extra})"
+            f"delim={_quoted(self.delimiter)}, quote='\"', escape='\"', "
+            f"columns={_all_text(self.columns)}, {PLAIN}{extra})"
         )
 
 

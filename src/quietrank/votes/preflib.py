@@ -42,10 +42,10 @@ def open_preflib(path: Path) -> tuple[files.Source, tuple[tuple[str, str], ...]]
     connection = files._connect()
     lines = _lines(path)
     _require_well_formed(connection, path, lines)
-    voters = (
-        f"(SELECT {_ORDER} AS {RANKING}, unnest(range(CAST(split_part(line, ':', 1) AS BIGINT))) AS voter FROM {lines})"
+    count, order = "unnest(range(CAST(split_part(line, ':', 1) AS BIGINT)))", f"{_ORDER} AS {RANKING}"
+    connection.raw_sql(
+        f"CREATE TEMP VIEW quietrank_votes AS SELECT {RANKING} FROM (SELECT {order}, {count} AS voter FROM {lines})"
     )
-    connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT {RANKING} FROM {voters}")
     # For messages, a line is shown once, however many people it stands for.
     connection.raw_sql(
         f"CREATE TEMP VIEW quietrank_rows AS SELECT {order}, row_number() OVER () AS {files.ROW} FROM {lines}"
