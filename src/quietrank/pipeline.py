@@ -337,7 +337,7 @@ def fit(
     """
     if not isinstance(votes, Votes):
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
-    by_person = votes.shape.person is not None if cluster is None else flag("cluster", cluster)
+    by_person = votes.names_people if cluster is None else flag("cluster", cluster)
     view = View.of(level, False, Scale.LOG_ODDS, None)
     with counting(_ungrouped(votes), EVERY_VOTE, by_pair=True, again=by_person) as counted:
         (exact,) = counted.tallies
@@ -617,9 +617,7 @@ def _with_given_limit(
     may_be_empty = not privacy.votes_are_public
     with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty, again=bool(part)) as counted:
         noise = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows, request.ties)
-        purchase = _Purchase(
-            privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes.skip_invalid, where=votes.condition
-        )  # fmt: skip
+        purchase = _Purchase(privacy.epsilon, privacy.epsilon, request, noise, part, counted, votes)
         return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
 
 
@@ -643,8 +641,7 @@ def _with_chosen_limit(
         bounded = choice.noise.promise.bounded(choice.noise.clip)
         counted = taken.counted(bounded, by_pair=by_pair, may_be_empty=not privacy.votes_are_public)
         purchase = _Purchase(
-            privacy.epsilon, left, request, choice, part, counted, votes.skip_invalid, limit, payment,
-            votes.condition,
+            privacy.epsilon, left, request, choice, part, counted, votes, limit, payment
         )  # fmt: skip
         return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
 
@@ -678,12 +675,10 @@ class _Purchase:
     choice: Choice
     part: float
     counted: Counting
-    rows_skipped: bool
+    votes: Votes
     limit: ChosenLimit | None = None
     payment: Payment | None = None
     """what was paid before, with the limit"""
-    where: str | None = None
-    """the condition on rows"""
 
     def paid_from(self, ledger: Ledger | None) -> list[NoisyTally]:
         noise, exact = self.choice.noise, self.counted.tallies
@@ -705,8 +700,9 @@ class _Purchase:
     def _tallies(self, noised: Sequence[Noised]) -> list[NoisyTally]:
         return [
             NoisyTally.of(
-                self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.rows_skipped,
-                alternatives=self.choice.alternatives, limit=self.limit, where=self.where,
+                self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.votes.skip_invalid,
+                notes=self.votes.notes if self.choice.noise.promise.privacy.unit is Unit.PERSON else (),
+                alternatives=self.choice.alternatives, limit=self.limit, where=self.votes.condition,
             )
             for one in noised
         ]  # fmt: skip

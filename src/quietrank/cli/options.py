@@ -55,6 +55,8 @@ SPREADS = ("close", "typical", "clear", "paper")
 SHAPES = ("long", "arena")
 BOTH_BAD = ("tie", "drop")
 INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
+VOTE_SHAPES = ("long", "wide", "rankings")
+UNRANKED = ("missing", "last")
 
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""
@@ -203,6 +205,21 @@ class VotesOptions:
         str | None,
         column("Count only rows that meet this public condition, such as \"language = 'de'\".", "CONDITION"),
     ] = None
+    shape: Annotated[
+        str | None,
+        column("What a row is: a vote, a person with a column per pair, or a person's ranking.", choice(VOTE_SHAPES)),
+    ] = None
+    pair_columns: Annotated[
+        str | None,
+        column("For wide: how columns are named after pairs, or a CSV file column,a,b.", "q_{a}_{b}|FILE"),
+    ] = None
+    ranking: Annotated[str | None, column("For rankings: column of rankings such as A>B=C.", "COLUMN")] = None
+    unranked: Annotated[
+        str | None, column("For rankings: items left out are not compared, or lose to all others.", choice(UNRANKED))
+    ] = None
+    header_rows: Annotated[
+        int | None, column("Rows of a CSV file between the names of its columns and the votes.", "N")
+    ] = None
 
     def reads(self) -> list[Path]:
         """Every file that is read, so that none is overwritten."""
@@ -238,7 +255,8 @@ class VotesOptions:
 
 COLUMNS = (
     "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
-    "person", "delimiter", "encoding", "sheet", "input_format", "where",
+    "person", "delimiter", "encoding", "sheet", "input_format", "where", "shape", "pair_columns", "ranking",
+    "unranked", "header_rows",
 )  # fmt: skip
 
 

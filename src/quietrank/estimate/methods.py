@@ -61,7 +61,7 @@ def estimate(
     notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
     if ties is Ties.DAVIDSON:
         notes = (*notes, *_about_ties(noisy))
-    return Estimate(method, scores, rates, net_wins, notes, ridge, nu)
+    return Estimate(method, scores, rates, net_wins, (*notes, *noisy.notes), ridge, nu)
 
 
 def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estimate:
@@ -70,7 +70,7 @@ def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estim
         _released(None, noisy, method)
     gamma = noisy.law.plan.gamma if isinstance(noisy.law, ScoresLaw) else None
     notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=True)
-    return Estimate(method, scores, None, None, notes, gamma)
+    return Estimate(method, scores, None, None, (*notes, *noisy.notes), gamma)
 
 
 def _about_ties(noisy: NoisyTally) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ class NoisyTally:
     """under a public design, who met whom, if the method needs it"""
     rows_skipped: bool
     """whether unusable rows were to be skipped; not whether there were any"""
+    notes: tuple[str, ...] = ()
+    """how the votes were read, as far as readers must know it; nothing in it depends on the votes"""
     ledger_entry: str | None = None
     """the id of the ledger's entry that paid for it"""
     alternatives: tuple[tuple[str, float], ...] = ()
@@ -106,6 +108,7 @@ class NoisyTally:
         *,
         epsilon: float | None = None,
         rows_skipped: bool = False,
+        notes: tuple[str, ...] = (),
         alternatives: tuple[tuple[str, float], ...] = (),
         limit: ChosenLimit | None = None,
         where: str | None = None,
@@ -126,6 +129,7 @@ class NoisyTally:
             public_total=noised.public_total,
             public_pairs=noised.public_pairs,
             rows_skipped=rows_skipped,
+            notes=notes,
             ledger_entry=noised.ledger_entry,
             alternatives=alternatives,
             people=noised.people,

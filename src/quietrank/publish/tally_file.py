@@ -96,6 +96,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
         "limit": limit_to_dict(tally.limit),
         "rows_skipped": tally.rows_skipped,
         "where": tally.where,
+        "notes": list(tally.notes),
         "ledger_entry": tally.ledger_entry,
         "made_with": f"quietrank {__version__}",
     }
@@ -144,9 +145,8 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
     noise = _noise(values, kept)
     _require(scatter is None or _is_bought(scatter, noise, left), "its scatter is not what was paid for")
     _require(limit is None or _is_chosen(limit, whole), "its limit is not what was paid for")
-    skipped = values["rows_skipped"]
-    _require(isinstance(skipped, bool), "wrong types")
-    where = values.get("where")
+    skipped, notes, where = values["rows_skipped"], tuple(values.get("notes", ())), values.get("where")
+    _require(isinstance(skipped, bool) and all(isinstance(note, str) for note in notes), "wrong types")
     _require(where is None or isinstance(where, str), "wrong types")
     _require(
         where is None or not _total_after(values, privacy), "the number of votes is not public after its condition"
@@ -154,8 +154,8 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
     alternatives = NoiseRecord.from_dict(values["mechanism"]).alternatives
     noised = replace(_noised(values, noise), scatter=scatter)
     return NoisyTally.of(
-        noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, alternatives=alternatives, limit=limit,
-        where=where,
+        noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, notes=notes, alternatives=alternatives,
+        limit=limit, where=where,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ rows never decide about another's.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quietrank.errors import QuietrankError, VotesError, option
@@ -24,8 +24,20 @@ from quietrank.votes.read import Votes
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
 from quietrank.votes.shapes.long import Long
 from quietrank.votes.shapes.outcomes import NAME_THE_CODING, fitting
-from quietrank.votes.snapshot import FILTERED, FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, judged, number_of_votes, snapshot
+from quietrank.votes.shapes.shape import UNANSWERED
+from quietrank.votes.snapshot import (
+    FILTERED,
+    FLAWS,
+    NO_FLAW,
+    NOT_ANSWERED,
+    NUMBER,
+    OF_ONE_VOTE,
+    judged,
+    number_of_votes,
+    snapshot,
+)
 from quietrank.votes.sources import collect, no_votes
+from quietrank.votes.understood import sentences
 from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
@@ -42,6 +54,8 @@ class Report:
     """What is in a file of votes. Confidential: exact counts, for the data holder only."""
 
     name: str
+    shape: str
+    """how rows were read, as in --shape"""
     columns: dict[str, str]
     """which column was read as what"""
     unread: tuple[str, ...]
@@ -55,34 +69,48 @@ class Report:
     examples: tuple[str, ...] = ()
     unmentioned: tuple[str, ...] = ()
     """declared items without votes"""
-    unanswered: int = 0
-    """rows that are not wrong, but have no answer that counts"""
-    notes: tuple[str, ...] = ()
+    votes_per_row: int = 1
+    """answered or not"""
+    not_answered: int = 0
+    """votes that are not wrong, but are left out, because there is no answer that counts"""
     filtered: int | None = None
     """rows that do not meet the condition; None without one"""
+    codings: tuple[str, ...] = ()
+    """which codings fit outcomes that cannot be read"""
+    understood: tuple[str, ...] = ()
+    """the first rows, in words"""
+    notes: tuple[str, ...] = ()
+    """what readers of a release will be told about how the votes were read"""
 
     def __repr__(self) -> str:
         return "\n".join([CONFIDENTIAL, *self.lines()])
 
     def lines(self) -> list[str]:
         """The columns, the counts, and examples of what is wrong, a line each, for a terminal."""
-        columns = {f"column read as {role}": visible(name) for role, name in self.columns.items()}
+        columns = {"shape": self.shape}
+        columns |= {f"column read as {role}": visible(name) for role, name in self.columns.items()}
         if self.unread:
             columns["columns not read"] = visible(", ".join(self.unread))
         lines = [f"{name:28}{value:>12}" for name, value in (columns | self._counts()).items()]
         if self.unmentioned:
             some = visible(", ".join(self.unmentioned[:5])) + (", …" if len(self.unmentioned) > 5 else "")
             lines.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
-        return [*lines, *(f"  {visible(line)}" for line in (*self.examples, *self.notes))]
+        lines += [f"  {visible(line)}" for line in (*self.examples, *self.codings)]
+        lines += [f"note: {note}" for note in self.notes]
+        if self.understood:
+            lines += ["as understood:", *(f"  {visible(sentence)}" for sentence in self.understood)]
+        return lines
 
     def _counts(self) -> dict[str, float]:
         counts: dict[str, float] = {
             "rows": self.rows, "usable votes": self.votes, "of them ties": self.ties, "items": self.items
         }  # fmt: skip
-        if self.unanswered:
-            counts["not answered"] = self.unanswered
         if self.filtered is not None:
             counts = {"rows": self.rows, "left out by --where": self.filtered} | counts
+        if self.votes_per_row > 1:
+            counts = {"rows": self.rows, "questions per row": self.votes_per_row} | counts
+        if self.not_answered:
+            counts["not answered"] = self.not_answered
         if self.people is not None:
             counts["people"] = self.people
             counts |= {f"votes per person, {name}": value for name, value in self.votes_per_person.items()}
@@ -120,6 +148,8 @@ def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, in
     """
     grouped = votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
     counts = _counts(votes, rows)
+    if bounded.answers_only and votes.shape.unasked and NOT_ANSWERED in counts:
+        raise VotesError(_UNASKED.format(name=votes.source.name, cells=counts[NOT_ANSWERED]))
     never_skipped = NUMBER["unreadable count"] in counts  # the number of votes may be public
     if (never_skipped or not votes.skip_invalid) and (flaws := _flaws(votes, rows, counts, grouped=grouped)):
         _refuse(votes, flaws, named=bounded.counts_people)
@@ -176,15 +206,16 @@ def report(votes: Votes, *, people: bool) -> Report:
         sound = rows.filter(rows.flaw == NO_FLAW)
         first = collect(votes.source, sound.group_by("a").agg(votes=number_of_votes(sound), ties=_ties(sound)))
         second = collect(votes.source, sound.select("b").distinct())
-        named = _people(votes, sound) if votes.shape.person is not None else {}
+        named = _people(votes, sound) if votes.names_people else {}
         examples = _examples(votes, flaws, named=people) if flaws else ()
-        notes = _codings(votes) if "unknown outcome" in flaws else ()
+        codings = _codings(votes) if "unknown outcome" in flaws else ()
     met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
     return Report(
         name=votes.source.name,
+        shape=votes.shape.name,
         columns=votes.shape.meaning,
-        unread=tuple(name for name in votes.all_columns if name not in votes.shape.meaning.values()),
-        rows=sum(counts.values()),
+        unread=tuple(name for name in votes.all_columns if name not in votes.shape.columns),
+        rows=sum(counts.values()) // votes.shape.votes_per_row,
         votes=int(sum(first["votes"].to_pylist())) - flaws.get("person in several groups", 0),
         ties=int(sum(first["ties"].to_pylist())),
         items=len(votes.items),
@@ -193,9 +224,12 @@ def report(votes: Votes, *, people: bool) -> Report:
         flaws=flaws,
         examples=examples,
         unmentioned=tuple(name for place, name in enumerate(votes.items) if place not in met),
-        unanswered=counts.get(NOT_ANSWERED, 0),
-        notes=notes,
-        filtered=None if votes.where is None else counts.get(FILTERED, 0),
+        votes_per_row=votes.shape.votes_per_row,
+        not_answered=counts.get(NOT_ANSWERED, 0),
+        filtered=None if votes.where is None else counts.get(FILTERED, 0) // votes.shape.votes_per_row,
+        codings=codings,
+        understood=_understood(votes),
+        notes=votes.notes,
     )
 
 
@@ -230,6 +264,8 @@ def most_votes(votes: Votes) -> int:
     rows = votes.rows()
     counted = rows if votes.where is None else rows.filter(rows[PASSES])
     named = counted.filter(counted.person.notnull())
+    if votes.leaves_out and "y" in rows.columns:
+        named = named.filter(named.y.isnull() | (named.y != UNANSWERED))
     each = named.group_by("person").agg(votes=number_of_votes(named))
     return int(_row(votes, each.agg(most=each.votes.max()))["most"] or 0)
 
@@ -260,7 +296,11 @@ def _counts(votes: Votes, rows: ir.Table) -> dict[int, int]:
 
 def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: bool) -> dict[str, int]:
     """How many rows have each flaw; with `grouped`, a person's sound rows must be in one group."""
-    flaws = {flaw: counts[number] for flaw, number in NUMBER.items() if number in counts}
+    each = votes.shape.votes_per_row
+    flaws = {
+        flaw: counts[number] // (1 if flaw in OF_ONE_VOTE else each)
+        for flaw, number in NUMBER.items() if number in counts
+    }  # fmt: skip
     if grouped:
         sound = rows.filter(rows.flaw == NO_FLAW)
         people = sound.group_by("person").agg(rows=sound.count(), first=sound.group.min(), last=sound.group.max())
@@ -268,6 +308,14 @@ def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: boo
         if several := int(_row(votes, moving.agg(rows=moving.rows.sum()))["rows"] or 0):
             flaws["person in several groups"] = several
     return flaws
+
+
+_UNASKED = (
+    "{name}: {cells} of the cells are empty, which may mean that a question was not put to somebody; who was asked "
+    f"what is public under {option('neighbours', 'outcome')}, so that must be known; use "
+    f"{option('neighbours', 'replace')} and {option('design', 'private')}, give one row per question that was put, or "
+    "keep only people with all answers"
+)
 
 
 def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
@@ -328,6 +376,11 @@ def _example(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
     columns = {"outcome": "said", "count": "counted", "person": "person", "group": "group"}
     more = "".join(f", {role} {_written(row[column])}" for role, column in columns.items() if column in row)
     flaw = list(FLAWS)[row["flaw"] - 1]
+    if row.get("wrong"):
+        near = _near(votes, row["culprit"]) if flaw == "undeclared item" else ""
+        culprit = f" {_written(row['culprit'])}{near}" if row["culprit"] else ""
+        said = "ranking" if row["said"] is None else _written(row["said"])
+        return f"{where}{said}, person {_written(row['person'])} ({flaw}{culprit})"
     unknown = [row[side] for side in ("a", "b") if row[f"place_{side}"] is None]
     named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
     return f"{where}{_written(row['a'])} against {_written(row['b'])}{more} ({flaw}{named})"
@@ -349,6 +402,18 @@ def _near(votes: Votes, name: str | bytes) -> str:
 def _folded(name: str) -> str:
     """Without what is hard to see: spaces, case, and the form in which accents are written."""
     return "".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
+
+
+def _understood(votes: Votes) -> tuple[str, ...]:
+    """The first rows in words; looked up again, for the data holder only."""
+    source, first = votes.source, votes.source.numbered
+    if first is None:
+        few = replace(source, table=source.table.limit(SHOWN))
+    else:
+        few = replace(source, numbered=first.order_by(files.ROW).limit(SHOWN))
+    rows = judged(replace(votes, source=few), named=False, numbered=True)
+    order = [name for name in (files.ROW, "place_a", "place_b") if name in rows.columns]
+    return sentences(collect(source, rows.order_by(order)).to_pylist(), named=votes.shape.person is not None)
 
 
 def _row(votes: Votes, query: ir.Table) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from quietrank.votes.formats import excel, text
 from quietrank.votes.formats.csv import TextFile, scan_csv
 from quietrank.votes.formats.json import scan_json
 from quietrank.votes.formats.parquet import scan_parquet
+from quietrank.votes.formats.preflib import SUFFIXES, Codes, scan_preflib
 from quietrank.votes.formats.scan import FILE, Dialect, Ready, Scan, cannot_read, first_line, identifier, quoted
 from quietrank.votes.paths import Part
 from quietrank.votes.private import Engine, start_engine
@@ -32,7 +33,7 @@ ROW = "__quietrank_row__"
 
 KINDS = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".xlsx": "xlsx",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".xlsx": "xlsx", **dict.fromkeys(SUFFIXES, "PrefLib"),
 }  # fmt: skip
 """formats by the ending of a name"""
 INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
@@ -71,6 +72,8 @@ class Source:
     """the files' stamps when they were opened"""
     inexact: Mapping[str, str] = field(default_factory=dict)
     """columns whose cells the engine would not preserve as they are written, each with an example"""
+    codes: Codes = ()
+    """the items, where the file itself lists them"""
 
     @property
     def ours(self) -> bool:
@@ -113,6 +116,8 @@ def open_files(source: object, dialect: Dialect) -> Source:
     _check_dialect(kind, dialect)
     engine = start_engine()
     ready = tuple(_ready(engine, part, place, kind, dialect) for place, part in enumerate(parts))
+    if kind == "PrefLib":
+        return _preflib(engine, ready, stamps)
     scan = _scan(kind, ready, dialect, engine)
     name = parts[0].name if len(parts) == 1 else f"{parts[0].name} and {len(parts) - 1} more"
     return _source(engine, scan, name, ready, stamps)
@@ -280,6 +285,25 @@ def _source(
     except duckdb.Error as error:
         raise cannot_read(name, error) from None
     return Source(votes, rows, name, ready=ready, texts=scan.texts, stamps=stamps or {}, inexact=scan.inexact)
+
+
+def _preflib(engine: Engine, ready: tuple[Ready, ...], stamps: Mapping[Path, Stamp]) -> Source:
+    """The voters of one PrefLib file, whose header names the items."""
+    import duckdb
+
+    if len(ready) > 1:
+        raise VotesError("PrefLib files number their items each by itself, so they are read one at a time; give one")
+    (file,), connection = ready, engine.connection
+    scan = scan_preflib(file, connection)
+    try:
+        connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan.voters}")
+        connection.raw_sql(
+            f"CREATE TEMP VIEW quietrank_rows AS SELECT *, row_number() OVER () AS {ROW} FROM {scan.lines}"
+        )
+        votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
+    except duckdb.Error as error:
+        raise cannot_read(file.name, error) from None
+    return Source(votes, rows, file.name, ready=ready, stamps=stamps, codes=scan.codes)
 
 
 def _require_new_columns(connection: Any, scan: Scan, ready: Sequence[Ready]) -> None:

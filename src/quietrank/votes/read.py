@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from quietrank.errors import PrivacyError, VotesError, either, option
 from quietrank.promise.arguments import flag
@@ -14,14 +14,18 @@ from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
 from quietrank.votes.formats.scan import Dialect
-from quietrank.votes.shapes.long import recognise
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
+from quietrank.votes.shapes.pair_columns import PairColumns
+from quietrank.votes.shapes.registry import Asked, recognise
 from quietrank.votes.shapes.shape import ANSWER_NAMES, PERSON_NAMES, Shape, called, listed, require_column
 from quietrank.votes.sources import collect, no_votes, open_votes
 from quietrank.votes.where import PASSES, Where, parse_where
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+ShapeWord = Literal["long", "wide", "rankings"]
+UnrankedWord = Literal["missing", "last"]
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,30 @@ class Votes:
         written = text(column).nullif("")
         return engines.as_bytes(written, self.source.engine) if self.compared_as_bytes else written
 
+    @property
+    def names_people(self) -> bool:
+        """Whether it is known who cast each vote."""
+        return self.shape.person is not None or self.shape.row_is_person
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the votes were read, as far as readers of a release must know it."""
+        return (ROW_IS_PERSON,) if self.shape.row_is_person else ()
+
     def require_fits(self, privacy: Privacy) -> None:
         """Refuse votes that cannot be counted under this promise; decided by what was asked for, never by the votes."""
         if privacy.unit is Unit.PERSON or privacy.max_per_person is not None:
             self.require_uncounted()
-        if privacy.neighbours is not Neighbours.OUTCOME:
-            return
+        if privacy.neighbours is Neighbours.OUTCOME:
+            self._require_public_design()
+
+    def _require_public_design(self) -> None:
+        """Refuse a public design where which rows are counted, or who was compared with whom, is an answer itself."""
+        if reason := self.shape.needs_private_design:
+            raise VotesError(
+                f"{option('design', 'public')} does not go with {option('shape', self.shape.name)}: {reason}; use "
+                f"{option('neighbours', 'replace')} and {option('design', 'private')}"
+            )
         if self.drops_bothbad:
             raise PrivacyError(
                 f"{option('bothbad', 'drop')} leaves votes out for their answer, which would change the public design; "
@@ -126,7 +148,7 @@ class Votes:
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
         self.require_uncounted()
-        if self.shape.person is not None:
+        if self.names_people:
             return
         people = called(self.all_columns, PERSON_NAMES)
         if len(people) > 1:
@@ -137,6 +159,9 @@ class Votes:
             f"{option('unit', 'person')} and {option('max_per_person')} need a column that names the person; say which "
             f"with {option('person')} (the columns are {listed(self.all_columns)})"
         )
+
+
+ROW_IS_PERSON = "The votes name nobody: each row is taken to be one person, and what is promised holds for each row."
 
 
 def read_votes(
@@ -167,6 +192,11 @@ def read_votes(
     groups: Iterable[object] | None = None,
     by_person: bool = False,
     skip_invalid: bool = False,
+    shape: ShapeWord | None = None,
+    pair_columns: PairColumns = None,
+    ranking: str | None = None,
+    unranked: UnrankedWord | None = None,
+    header_rows: int | None = None,
 ) -> Votes:
     """Votes from files, a pandas, polars or pyarrow table, or any Ibis table.
 
@@ -202,6 +232,16 @@ def read_votes(
                       votes in several is an error (with skip_invalid, dropped with all their votes); for
                       one_per_pair that takes less noise. For unit="comparison" both are the same.
     skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
+    shape             what a row is. "long": one vote. "wide": a person, with a column per pair of items. "rankings": a
+                      person's ranking of items. None: as the names of the columns say
+    pair_columns      for "wide": how columns are named after pairs, such as "q_{a}_{b}", or a CSV file with the header
+                      column,a,b, or its rows. None: a:b, a vs b, a_b or a-b, of declared items
+    ranking           for "rankings": the column with rankings such as A>B=C. None: there is a column per place (1st,
+                      2nd, …), or one per item with its place
+    unranked          for "rankings": items that are left out are not compared ("missing", as for None), or lose to all
+                      that are ranked ("last")
+    header_rows       how many rows of a CSV file stand between the names of the columns and the votes. None: those that
+                      Qualtrics and SurveyMonkey write, else none
 
     Columns with common names, such as winner and loser or model_a, model_b and winner, need not be named.
 
@@ -212,11 +252,17 @@ def read_votes(
     Votes(a pyarrow table, 3 items, confidential)
     """
     words = Words.of(outcomes, missing, bothbad)
-    opened = open_votes(source, Dialect(delimiter, encoding, sheet, input_format))
-    shape = recognise(
-        opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person, count=count,
-        wins_a=wins_a, wins_b=wins_b,
-    ).saying(words)  # fmt: skip
+    opened = open_votes(source, Dialect(delimiter, encoding, sheet, input_format, header_rows))
+    roles = {
+        "winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome, "count": count,
+        "wins_a": wins_a, "wins_b": wins_b, "person": person,
+    }  # fmt: skip
+    spoken_for = () if by is None else (by,)
+    asked = Asked(roles, shape, pair_columns, ranking, unranked, words, opened.codes, spoken_for)
+    if items is None and not items_from_votes and opened.codes:
+        items = [name for name, _ in opened.codes]
+    known = None if items is None else declare(items)
+    form = recognise(opened.columns, asked, known)
     if (by is None) != (groups is None):
         raise VotesError(
             f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
@@ -224,22 +270,32 @@ def read_votes(
     group_of = _group_of(by, flag("by_person", by_person))
     if by is not None:
         require_column(opened.columns, "by", by)
-        shape = shape.with_group(by)
+        form = form.with_group(by)
     if (items is None) != flag("items_from_votes", items_from_votes):
         raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
     condition = None if where is None else parse_where(where, opened.columns)
-    read = opened.read((*shape.columns, *(condition.columns if condition else ())))
+    read = opened.read((*form.columns, *(condition.columns if condition else ())))
     if condition is not None:
         condition.marked(read.table)  # refuses now what cannot be compared
-    _require_as_written(read, shape)
-    declared = _items_in(read, shape) if items is None else declare(items)
+    _require_engine(read, form)
+    _require_as_written(read, form)
+    declared = _items_in(read, form) if known is None else known
     if pairs is not None:
         declared = with_pairs(declared, pairs)
+    form = form.with_items(declared)
     group_names = None if groups is None else declare_groups(groups)
     return Votes(
-        read, shape.about(declared.names), declared, flag("skip_invalid", skip_invalid), group_names, opened.columns,
-        group_of, words.bothbad is BothBad.DROP, condition,
+        read, form, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of,
+        words.bothbad is BothBad.DROP, condition,
     )  # fmt: skip
+
+
+def _require_engine(source: files.Source, shape: Shape) -> None:
+    if not (shape.any_engine or source.ours):
+        raise VotesError(
+            f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine}; export the "
+            "table to a Parquet or CSV file, or give it as a data frame"
+        )
 
 
 def _group_of(by: str | None, by_person: bool) -> GroupOf:

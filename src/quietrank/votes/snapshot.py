@@ -36,8 +36,16 @@ FLAWS = {
         "items, unless an item has one of these names and the two readings differ)"
     ),
     "person in several groups": "a person's votes are in more than one group",
+    "item twice": "a ranking has an item twice",
+    "unknown place": "a place in a ranking is not a whole number from 1 to the number of items",
 }
 """What can be wrong with a row, in the order in which it is looked for; `flaw` is the place on this list, from 1."""
+
+OF_RANKINGS = ("missing item", "undeclared item", "item twice", "unknown place")
+"""what can be wrong with a whole ranking"""
+
+OF_ONE_VOTE = ("unknown outcome", "pair not askable")
+"""what can be wrong with one vote of a row that has several; anything else is wrong with all of them"""
 
 NO_FLAW = 0
 NOT_ANSWERED, FILTERED = -1, -2
@@ -72,12 +80,15 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     rows = _placed(votes, numbered)
     # First: how many votes there are is counted before anything is left out, and may be public.
     flaws = [("unreadable count", rows["count"].isnull())] if "count" in rows.columns else []
-    flaws += [
-        ("missing item", rows.a.isnull() | rows.b.isnull()),
-        ("undeclared item", rows.place_a.isnull() | rows.place_b.isnull()),
-        ("item against itself", rows.place_a == rows.place_b),
-    ]
-    if votes.items.pairs is not None:
+    if not votes.shape.gives_places:
+        flaws += [
+            ("missing item", rows.a.isnull() | rows.b.isnull()),
+            ("undeclared item", rows.place_a.isnull() | rows.place_b.isnull()),
+            ("item against itself", rows.place_a == rows.place_b),
+        ]
+    if "wrong" in rows.columns:
+        flaws += [(flaw, rows.wrong == flaw) for flaw in OF_RANKINGS]
+    if votes.items.pairs is not None and not votes.shape.gives_places:
         flaws.append(("pair not askable", ~rows.askable))
     if named:
         flaws.append(("missing person", rows.person.isnull()))
@@ -106,10 +117,11 @@ def number_of_votes(rows: ir.Table) -> ir.Value:
 def _placed(votes: Votes, numbered: bool) -> ir.Table:
     """The rows with the places of their items and groups, and whether their pair may be asked."""
     rows, as_bytes = votes.rows(numbered=numbered), votes.compared_as_bytes
-    items = names_table(votes.items.names, as_bytes=as_bytes)
-    rows = with_place(with_place(rows.view(), "a", items, "place_a"), "b", items, "place_b")
-    if votes.items.pairs is not None:
-        rows = with_askable(rows, votes.items)
+    if not votes.shape.gives_places:
+        items = names_table(votes.items.names, as_bytes=as_bytes)
+        rows = with_place(with_place(rows.view(), "a", items, "place_a"), "b", items, "place_b")
+        if votes.items.pairs is not None:
+            rows = with_askable(rows, votes.items)
     if votes.groups is not None:
         rows = with_place(rows, "group", names_table(votes.groups, as_bytes=as_bytes), "place_group")
     return rows

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank.errors import VotesError, option
 from quietrank.votes import engines, files, paths
 from quietrank.votes.formats.csv import ragged_rows
+from quietrank.votes.formats.preflib import Codes
 from quietrank.votes.formats.scan import Dialect
 from quietrank.votes.formats.text import first_undecodable
 
@@ -27,6 +28,8 @@ class Opened:
     columns: tuple[str, ...]
     read: Callable[[tuple[str, ...]], files.Source]
     """the source, of which only these columns are needed"""
+    codes: Codes = ()
+    """where the file itself lists the items: each one's name, and what rankings call it"""
 
 
 def open_votes(source: object, dialect: Dialect) -> Opened:
@@ -34,7 +37,7 @@ def open_votes(source: object, dialect: Dialect) -> Opened:
     library, data = type(source).__module__.partition(".")[0], source
     if paths.is_paths(source):
         file = files.open_files(source, dialect)
-        return Opened(tuple(file.table.columns), lambda needed: file)
+        return Opened(tuple(file.table.columns), lambda needed: file, file.codes)
     if library == "ibis" and hasattr(source, "get_backend"):
         table: Any = source
         votes = files.Source(table, None, "an Ibis table", engines.require_supported(table))

@@ -218,7 +218,7 @@ def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
     votes with a condition, whose rows are counted before it.
     """
     special = votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes or votes.where is not None
-    return not (bounded.counts_people or votes.shape.counts or special)
+    return not (bounded.counts_people or votes.shape.counts or votes.shape.gives_places or special)
 
 
 def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:

@@ -240,7 +240,7 @@ def test_what_may_be_left_out_is_known_without_the_votes() -> None:
 
 def test_missing_answers_need_no_flag_and_have_their_own_line() -> None:
     report = qr.check(_read("missing", **DIALECTS["missing"]))
-    assert (report.rows, report.votes, report.unanswered, report.flaws) == (9, 6, 3, {})
+    assert (report.rows, report.votes, report.not_answered, report.flaws) == (9, 6, 3, {})
     assert any(line.split() == ["not", "answered", "3"] for line in report.lines())
     with pytest.raises(VotesError, match="2 rows"):
         tally_votes(_read("missing"), EACH_VOTE)

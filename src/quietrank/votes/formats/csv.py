@@ -3,13 +3,12 @@ read here and DuckDB is told the rest."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from quietrank.errors import VotesError, option
+from quietrank.votes.formats import header
 from quietrank.votes.formats.scan import (
     PLAIN,
     Dialect,
@@ -34,8 +33,8 @@ class TextFile:
     file: Ready
     delimiter: str
     columns: tuple[str, ...]
-    skip: int = 0
-    """lines before the header"""
+    skip: int = 1
+    """records before the votes: the header, whatever else survey tools write there, and a line such as sep=;"""
 
     def alike(self) -> tuple[object, ...]:
         """What files must have in common to be read together."""
@@ -57,7 +56,7 @@ def _read(texts: Sequence[TextFile], **options: str) -> str:
     one = texts[0]
     extra = "".join(f", {key}={value}" for key, value in options.items())
     return (
-        f"read_csv({literals(text.file for text in texts)}, auto_detect=false, header=true, skip={one.skip}, "
+        f"read_csv({literals(text.file for text in texts)}, auto_detect=false, header=false, skip={one.skip}, "
         f"delim={quoted(one.delimiter)}, quote='\"', escape='\"', compression={quoted(one.file.compression)}, "
         f"columns={all_text(one.columns)}, {PLAIN}{extra}"
     )
@@ -71,9 +70,9 @@ def _opened(file: Ready, dialect: Dialect) -> TextFile:
     delimiter = dialect.delimiter if dialect.delimiter is not None else file.delimiter or said or _guessed(text)
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
         raise VotesError(f"{option('delimiter')} must be a single character, such as ';'; got {delimiter!r}")
-    columns = _first_record(file.name, text, delimiter)
+    columns, more = header.read(file.name, text, delimiter, dialect.header_rows)
     check_header(file.name, columns, delimiter)
-    return TextFile(file, delimiter, columns, 0 if said is None else 1)
+    return TextFile(file, delimiter, columns, (said is not None) + 1 + more)
 
 
 def _separator(text: str) -> tuple[str | None, str]:
@@ -88,15 +87,6 @@ def _guessed(text: str) -> str:
     """The character that splits the first line into the most columns."""
     line = text.replace("\r", "\n").split("\n", 1)[0]
     return max(DELIMITERS, key=line.count)
-
-
-def _first_record(name: str, text: str, delimiter: str) -> tuple[str, ...]:
-    try:
-        return tuple(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
-    except csv.Error as error:
-        raise VotesError(
-            f"the header of {name} cannot be read ({error}); its first line must name the columns"
-        ) from None
 
 
 def ragged_rows(text: TextFile, most: int = 3) -> list[str]:

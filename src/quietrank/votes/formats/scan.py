@@ -28,6 +28,8 @@ class Dialect:
     encoding: str | None = None
     sheet: str | None = None
     input_format: str | None = None
+    header_rows: int | None = None
+    """rows of a CSV file between the names of its columns and the votes"""
 
 
 @dataclass(frozen=True)

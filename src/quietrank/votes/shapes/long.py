@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
+from quietrank.promise.items import Items
 from quietrank.votes.cells import text
 from quietrank.votes.joins import by_either_side
 from quietrank.votes.shapes.counts import by_outcome, whole
@@ -104,8 +105,8 @@ class Long(Shape):
     def with_group(self, column: str) -> Long:
         return replace(self, group=column)
 
-    def about(self, items: Sequence[str]) -> Long:
-        return replace(self, words=self.words.about(items)) if self.outcome is not None else self
+    def with_items(self, items: Items) -> Long:
+        return replace(self, words=self.words.about(items.names)) if self.outcome is not None else self
 
     def saying(self, words: Words) -> Long:
         """The same with what the caller said about words; refused where there is no answer that they could be about."""

@@ -13,6 +13,8 @@ from quietrank.votes.where import PASSES
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from quietrank.promise.items import Items
+
 PEOPLE = ("person", "user", "annotator", "judge", "voter", "respondent", "rater")
 PERSON_NAMES = (*PEOPLE, *(f"{name}_id" for name in PEOPLE))
 
@@ -39,6 +41,14 @@ class Shape(ABC):
     """the column that names the person"""
     group: str | None
     """the column of the group"""
+    any_engine: ClassVar[bool] = True
+    """whether it can be read where the votes are, or only in quietrank's own engine"""
+    gives_places: ClassVar[bool] = False
+    """whether `rows` has place_a and place_b, the places of the items on their list; then a and b only if numbered"""
+    unasked: ClassVar[bool] = False
+    """whether an empty answer may mean that the question was not put, so that it says something about the design"""
+    needs_private_design: ClassVar[str] = ""
+    """why which pairs were compared is an answer itself, and never public; empty if it is not"""
 
     @property
     @abstractmethod
@@ -62,7 +72,7 @@ class Shape(ABC):
 
     @property
     def parts(self) -> int:
-        """How many votes, or counts of votes, one row of the table is read as."""
+        """How many counts of votes one row of the table is read as."""
         return 1
 
     @property
@@ -70,9 +80,15 @@ class Shape(ABC):
         """Whether a row stands for as many votes as its column of counts says."""
         return False
 
-    def about(self, items: Sequence[str]) -> Self:
-        """The same for these items, whose list is public."""
-        return self
+    @property
+    def votes_per_row(self) -> int:
+        """How many votes each row of the table becomes, answered or not; the same for every row."""
+        return 1
+
+    @property
+    def row_is_person(self) -> bool:
+        """Whether each row is one person's, although nobody is named."""
+        return False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -89,7 +105,9 @@ class Shape(ABC):
         """One row per vote: a, b, y (2 = a won, 1 = tie, 0 = b won, −1 = not answered, NULL = unreadable), and
         where there are such columns, person, group and what is `carried`. Where a always wins, there is no y. Where a
         row stands for several votes, `count` says for how many, NULL if that cannot be read.
-        `numbered`: for error messages, also `said`, the outcome as it is written. The table is mentioned once."""
+        `numbered`: for error messages, also `said`, the outcome as it is written. Where a whole row of the table can be
+        wrong, `wrong` is the name of the flaw or empty, and if numbered `culprit` is the cell. The table is mentioned
+        once."""
 
     @abstractmethod
     def items(self, table: ir.Table, *, ours: bool) -> ir.Table:
@@ -98,6 +116,10 @@ class Shape(ABC):
     @abstractmethod
     def with_group(self, column: str) -> Self:
         """The same with a column of groups."""
+
+    def with_items(self, items: Items) -> Self:
+        """The same for these items, once their list is known; refused if the shape does not fit it."""
+        return self
 
 
 def carried(table: ir.Table) -> dict[str, Any]:
@@ -118,6 +140,22 @@ def only_one(names: Sequence[str], common: Sequence[str]) -> str | None:
 
 def listed(names: Sequence[str]) -> str:
     return ", ".join(names)
+
+
+def first_few(names: Sequence[str], most: int = 8) -> str:
+    """A list that may be long, for a message."""
+    return listed(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def person_column(names: Sequence[str], given: str | None) -> str | None:
+    """The column that names the person: as given, or the only one with a common name; spaces count as underscores."""
+    require_column(names, "person", given)
+    candidates = [name for name in names if name.strip().lower().replace(" ", "_") in PERSON_NAMES]
+    if given is None and len(candidates) > 1:
+        raise VotesError(
+            f"more than one column could name the person ({', '.join(candidates)}); choose one with {option('person')}"
+        )
+    return given or (candidates[0] if candidates else None)
 
 
 def require_column(names: Sequence[str], role: str, name: str | None) -> None:

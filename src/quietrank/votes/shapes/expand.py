@@ -1,0 +1,80 @@
+"""One row per person in, one row per vote out, in the engine; the table is mentioned once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quietrank.votes import files
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+def expanded(
+    table: ir.Table,
+    each: Mapping[str, ir.Value],
+    cells: Mapping[str, Sequence[ir.Value]],
+    constants: Mapping[str, Sequence[Any]],
+    *,
+    coded: bool = False,
+) -> ir.Table:
+    """`each` is repeated for every vote; `cells` and `constants` have one entry per vote of a row, in the same order.
+
+    `coded`: where that is faster, people become whole numbers.
+    """
+    if table.get_backend().name == "duckdb":
+        return _unnested(table, each, cells, constants, coded=coded)
+    return _crossed(table, each, cells, constants)
+
+
+def _unnested(table: ir.Table, each: Any, cells: Any, constants: Any, *, coded: bool) -> ir.Table:
+    """Lists side by side, unnested together: what DuckDB's own UNPIVOT does."""
+    import ibis
+
+    lists = table.select(**each, **{name: ibis.array(list(values)) for name, values in cells.items()}).view()
+    if coded:
+        lists = lists.mutate(person=codes(lists.person)).view()
+    fixed = {name: ibis.literal(list(values), type=f"array<{_type(values)}>") for name, values in constants.items()}
+    return lists.select(
+        *each, **{name: lists[name].unnest() for name in cells}, **{name: f.unnest() for name, f in fixed.items()}
+    ).view()
+
+
+def _crossed(table: ir.Table, each: Any, cells: Any, constants: Any) -> ir.Table:
+    """Every row beside every question, from which each picks its own cell: slower, in any engine."""
+    import ibis
+    import pyarrow as pa
+
+    number = len(next(iter(constants.values())))
+    kinds = {"int64": pa.int64(), "string": pa.string()}
+    columns = {name: pa.array(list(values), type=kinds[_type(values)]) for name, values in constants.items()}
+    questions = ibis.memtable(pa.table({"question": pa.array(range(number), type=pa.int64()), **columns}))
+    flat = {f"{name}_{k}": value for name, values in cells.items() for k, value in enumerate(values)}
+    both = table.select(**each, **flat).view().cross_join(questions.view())
+    picked = {
+        name: ibis.cases(*((both.question == k, both[f"{name}_{k}"]) for k in range(number)), else_=None)
+        for name in cells
+    }
+    return both.select(*each, **picked, **{name: both[name] for name in constants}).view()
+
+
+def _type(values: Sequence[Any]) -> str:
+    return "int64" if isinstance(values[0], int) else "string"
+
+
+def row_number(table: ir.Table) -> ir.Value:
+    """A number for each row, which names its person where nobody is named."""
+    import ibis
+
+    return table[files.ROW] if files.ROW in table.columns else ibis.row_number()
+
+
+def codes(column: ir.Value) -> ir.Value:
+    """A whole number for each name, the same for equal names and different for others; NULL for none.
+
+    Numbers are counted much faster than names. It is no hash: two people never share a number.
+    """
+    import ibis
+
+    return ibis.ifelse(column.isnull(), None, ibis.dense_rank().over(order_by=column))

@@ -1,0 +1,175 @@
+"""Names of columns and what the caller says in, a `Shape` out: recognised where there is no doubt, or as declared.
+
+Only names are looked at, never cells. A new shape is one file and one line of `SHAPES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quietrank.errors import VotesError, option
+from quietrank.promise.arguments import parse
+from quietrank.promise.items import Items
+from quietrank.votes.shapes import long, rankings
+from quietrank.votes.shapes.outcomes import COMMON, Words
+from quietrank.votes.shapes.pair_columns import PairColumns, pairs_of
+from quietrank.votes.shapes.rankings import Rankings, Unranked
+from quietrank.votes.shapes.shape import Shape, first_few, person_column, require_column
+from quietrank.votes.shapes.wide import Wide
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller says about the table."""
+
+    roles: Mapping[str, str | None]
+    """of columns: winner, loser, tie, a, b, outcome, count, wins_a, wins_b, person"""
+    shape: str | None = None
+    pair_columns: PairColumns = None
+    ranking: str | None = None
+    unranked: str | None = None
+    words: Words = COMMON
+    """what cells mean"""
+    codes: tuple[tuple[str, str], ...] = ()
+    """how rankings write each item, where the file says so: item, code"""
+    named: tuple[str, ...] = field(default=())
+    """columns that are spoken for, such as that of the group"""
+
+    @property
+    def person(self) -> str | None:
+        return self.roles["person"]
+
+    @property
+    def of_long(self) -> list[str]:
+        """The roles of a table with one row per vote."""
+        return [role for role, column in self.roles.items() if column is not None and role != "person"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One shape: how it is made of a table's columns, and whether they leave no doubt that the table has it."""
+
+    make: Callable[[Sequence[str], Asked, Items | None], Shape]
+    is_plain: Callable[[Sequence[str], Asked, Items | None], bool]
+    says_so: Callable[[Asked], bool]
+    """whether the caller used an option that only this shape has"""
+
+
+def recognise(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+    """The shape of a table with these columns; `items` if they are declared."""
+    if asked.shape is not None:
+        if asked.shape not in SHAPES:
+            raise VotesError(f"{option('shape')} must be one of {', '.join(SHAPES)}; got {asked.shape!r}")
+        return _made(asked.shape, names, asked, items)
+    said = [name for name, kind in SHAPES.items() if kind.says_so(asked)]
+    if len(said) > 1:
+        raise VotesError(f"these options are about different shapes ({', '.join(said)}); leave those of one out")
+    plain = said or [name for name, kind in SHAPES.items() if kind.is_plain(names, asked, items)]
+    if len(plain) > 1:
+        raise VotesError(
+            f"the columns {first_few(names)} can be read as more than one shape ({', '.join(plain)}); choose one with "
+            f"{option('shape')}"
+        )
+    return _made(plain[0] if plain else "long", names, asked, items)
+
+
+def _made(name: str, names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+    for other, kind in SHAPES.items():
+        if other != name and kind.says_so(asked):
+            raise VotesError(f"{_options_of(other, asked)} belongs to {option('shape', other)}; leave it out")
+    return SHAPES[name].make(names, asked, items)
+
+
+def _options_of(shape: str, asked: Asked) -> str:
+    """The option of this shape that was given."""
+    if shape == "long":
+        return option(asked.of_long[0])
+    own = {"pair_columns": asked.pair_columns, "ranking": asked.ranking, "unranked": asked.unranked}
+    return next(option(name) for name, value in own.items() if value is not None)
+
+
+# ---- long -----------------------------------------------------------------------------------------------------------
+
+
+def _long(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+    return long.recognise(names, **asked.roles).saying(asked.words)
+
+
+def _is_long(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
+    try:
+        long.recognise(names, **asked.roles)
+    except VotesError:
+        return False
+    return True
+
+
+# ---- wide -----------------------------------------------------------------------------------------------------------
+
+
+def _wide(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+    person = person_column(names, asked.person)
+    pairs = pairs_of(_others(names, asked, person), asked.pair_columns, items)
+    if not pairs:
+        declared = f"declare the items with {option('items')}, or " if items is None else ""
+        raise VotesError(
+            f"no column is named like a pair of items (the columns are {first_few(names)}); {declared}say how they are "
+            f"named with {option('pair_columns')}, such as q_{{a}}_{{b}}"
+        )
+    return Wide(pairs, person, words=asked.words)
+
+
+def _is_wide(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
+    if asked.codes or asked.of_long:
+        return False
+    return bool(pairs_of(_others(names, asked, asked.person), None, items))
+
+
+def _others(names: Sequence[str], asked: Asked, person: str | None) -> list[str]:
+    return [name for name in names if name != person and name not in asked.named]
+
+
+# ---- rankings -------------------------------------------------------------------------------------------------------
+
+
+def _rankings(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+    if asked.words != COMMON:
+        raise VotesError(
+            f"{option('outcomes')}, {option('missing')} and {option('bothbad')} are about answers to single questions, "
+            "and these are rankings; leave them out"
+        )
+    require_column(names, "person", asked.person)
+    person = None if asked.codes else person_column(names, asked.person)
+    unranked = Unranked.MISSING if asked.unranked is None else parse(Unranked, "unranked", asked.unranked)
+    others = _others(names, asked, person)
+    cell = rankings.ranking_column(others, asked.ranking)
+    by_place = rankings.place_columns(others, listed=True) if asked.ranking is None else ()
+    by_item = rankings.item_columns(others, items) if not (cell or by_place) else ()
+    if cell and by_place:
+        raise VotesError(
+            f"the column {cell!r} and the columns of places could both hold rankings; choose the first with "
+            f"{option('ranking')}, or remove it"
+        )
+    if not (cell or by_place or by_item):
+        raise VotesError(
+            f"no columns hold rankings (the columns are {first_few(names)}); name them 1st, 2nd, …, or like the "
+            f"declared items, or name the one with rankings such as A>B=C with {option('ranking')}"
+        )
+    return Rankings(by_place, by_item, cell, person, unranked=unranked, codes=asked.codes)
+
+
+def _is_rankings(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
+    others = _others(names, asked, asked.person)
+    if asked.of_long:
+        return False
+    return bool(asked.codes or rankings.place_columns(others) or rankings.ranking_column(others, None))
+
+
+SHAPES = {
+    "long": Kind(_long, _is_long, lambda asked: bool(asked.of_long)),
+    "wide": Kind(_wide, _is_wide, lambda asked: asked.pair_columns is not None),
+    "rankings": Kind(
+        _rankings, _is_rankings, lambda asked: bool(asked.ranking or asked.unranked is not None or asked.codes)
+    ),
+}
+"""the shapes, by their names in --shape"""

@@ -1,0 +1,151 @@
+"""One row per person, one column per pair: the columns `tea:coffee`, `tea_coffee`, `tea vs coffee`, as declared.
+
+A cell says who won: 1, −1 or 0; 1, 2 or 0; an item's name; a, b or tie; or what a map of outcomes says. An empty cell
+is not answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from quietrank.errors import VotesError, option
+from quietrank.promise.items import Items
+from quietrank.votes.cells import text
+from quietrank.votes.shapes.expand import expanded, row_number
+from quietrank.votes.shapes.outcomes import A_WINS, A_WON, B_WINS, B_WON, BOTH_BAD, COMMON, TIE, TIES, BothBad, Words
+from quietrank.votes.shapes.pair_columns import PairColumn
+from quietrank.votes.shapes.shape import UNANSWERED, Name, Shape, carried
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+CODES = {"1": A_WON, "-1": B_WON, "2": B_WON, "0": TIE}
+"""1/−1/0 and 1/2/0 do not contradict each other, so both are read"""
+
+
+@dataclass(frozen=True)
+class Wide(Shape):
+    """The columns of pairs and what else is read."""
+
+    name = "wide"
+    gives_places = True
+    unasked = True
+    pairs: tuple[PairColumn, ...]
+    person: str | None = None
+    group: str | None = None
+    words: Words = COMMON
+    """what the caller said about cells"""
+    places: tuple[tuple[int, int], ...] = ()
+    """of the two items of each pair on their list, once it is known"""
+
+    @property
+    def meaning(self) -> dict[str, str]:
+        first = self.pairs[0]
+        columns = {"person": self.person, "group": self.group, f"{first.a} against {first.b}": first.column}
+        if len(self.pairs) > 1:
+            columns |= {"other pairs": f"{len(self.pairs) - 1} columns, up to {self.pairs[-1].column}"}
+        return {role: name for role, name in columns.items() if name is not None}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.person, self.group) if name is not None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.names, *(pair.column for pair in self.pairs))
+
+    @property
+    def leaves_out(self) -> bool:
+        return True
+
+    @property
+    def votes_per_row(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def row_is_person(self) -> bool:
+        return self.person is None
+
+    def with_group(self, column: str) -> Wide:
+        return replace(self, group=column)
+
+    def with_items(self, items: Items) -> Wide:
+        """The places of all items; a column on a pair that may not be asked is refused."""
+        place = {name: k for k, name in enumerate(items.names)}
+        places = tuple((place[pair.a], place[pair.b]) for pair in self.pairs)
+        if items.pairs is not None:
+            askable = set(items.pairs)
+            for pair, (a, b) in zip(self.pairs, places, strict=True):
+                if (min(a, b), max(a, b)) not in askable:
+                    raise VotesError(
+                        f"the column {pair.column!r} is about a pair that {option('pairs')} does not list; add it to "
+                        f"the list, or name the columns to read with {option('pair_columns')}"
+                    )
+        return replace(self, places=places)
+
+    def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
+        """Every cell is a vote, answered or not."""
+        constants = {"place_a": [a for a, _ in self.places], "place_b": [b for _, b in self.places]}
+        cells = {"y": [self._y(table[pair.column], pair) for pair in self.pairs]}
+        if not numbered:
+            return expanded(table, self._each(table, name), cells, constants, coded=self.person is not None)
+        cells["said"] = [text(table[pair.column]) for pair in self.pairs]
+        named = {"a": [pair.a for pair in self.pairs], "b": [pair.b for pair in self.pairs]}
+        return expanded(table, self._each(table, name), cells, {**constants, **named})
+
+    def items(self, table: ir.Table, *, ours: bool) -> ir.Table:
+        """The two sides of the columns' names, not of cells: the list is as public as the questions."""
+        import ibis
+
+        names = dict.fromkeys(side for pair in self.pairs for side in (pair.a, pair.b))
+        return ibis.memtable({"item": list(names)}, schema={"item": "string"})
+
+    def _each(self, table: ir.Table, name: Name) -> dict[str, ir.Value]:
+        each = {"person": row_number(table) if self.person is None else name(table[self.person])}
+        if self.group is not None:
+            each["group"] = name(table[self.group])
+        return each | carried(table)
+
+    def _y(self, cell: ir.Value, pair: PairColumn) -> ir.Value:
+        """What the cell says; NULL if it cannot be read."""
+        import ibis
+
+        exact, plain = self._readings(pair)
+        if cell.type().is_integer():
+            whole = {int(word): y for word, y in exact.items() if _is_whole(word)}
+            read = [(cell.isin(words), y) for y, words in _by_meaning(whole)]
+            return ibis.cases((cell.isnull(), UNANSWERED), *read, else_=None).cast("int8")
+        written = text(cell)
+        bare = written.strip().lower()
+        # Common cells first, which need neither be trimmed nor lowered: a case that holds ends the search.
+        read = [(written.isin(words), y) for y, words in _by_meaning(exact)]
+        others = [(bare.isin(words), y) for y, words in _by_meaning(plain)]
+        empty = (written.isnull() | (written == "") | (written.strip() == ""), UNANSWERED)
+        return ibis.cases(*read, empty, *others, else_=None).cast("int8")
+
+    def _readings(self, pair: PairColumn) -> tuple[dict[str, int], dict[str, int]]:
+        """What a cell means exactly as written, and what it means without spaces and case."""
+        missing = dict.fromkeys(self.words.missing, UNANSWERED)
+        if self.words.declared:
+            declared = dict(self.words.declared) | missing
+            return declared, declared
+        both_bad = UNANSWERED if self.words.bothbad is BothBad.DROP else TIE
+        words = CODES | dict.fromkeys(A_WINS, A_WON) | dict.fromkeys(B_WINS, B_WON) | dict.fromkeys(TIES, TIE)
+        words |= dict.fromkeys(BOTH_BAD, both_bad) | missing
+        names = {pair.a: A_WON, pair.b: B_WON}
+        # An item may have a word as its name: where the two readings differ, the cell cannot be read.
+        torn = {side for side, y in names.items() if words.get(side.strip().lower(), y) != y}
+        exact = {word: y for word, y in (CODES | names | missing).items() if word not in torn}
+        return exact, {word: y for word, y in words.items() if word not in {side.strip().lower() for side in torn}}
+
+
+def _by_meaning(words: dict[str, int] | dict[int, int]) -> Iterator[tuple[int, list[str] | list[int]]]:
+    for y in sorted(set(words.values()), reverse=True):
+        yield y, [word for word, meaning in words.items() if meaning == y]  # type: ignore[misc]
+
+
+def _is_whole(word: str) -> bool:
+    """Whether a column of whole numbers can hold it."""
+    return word.removeprefix("-").isdecimal() and str(int(word)) == word
