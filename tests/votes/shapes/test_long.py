@@ -113,9 +113,9 @@ def test_a_zero_is_refused_until_its_coding_is_named(zero: object) -> None:
 def test_check_says_which_codings_fit() -> None:
     """The data holder may look at the votes to choose one; nothing else does."""
     report = qr.check(_table(a=["x"] * 3, b=["y"] * 3, outcome=["0", "1", "2"]))
-    assert report.notes == ("the outcomes 0, 1, 2 fit --outcomes 1/2/0",)
+    assert report.codings == ("the outcomes 0, 1, 2 fit --outcomes 1/2/0",)
     assert "fit --outcomes 1/2/0" in repr(report)
-    assert qr.check(_table(a=["x"], b=["y"], outcome=["maybe"])).notes == ()
+    assert qr.check(_table(a=["x"], b=["y"], outcome=["maybe"])).codings == ()
 
 
 @given(st.lists(st.sampled_from(["1", "-1", "2", "0.5", "win", "loss", "draw", "a", "tie"]), min_size=1, max_size=6))

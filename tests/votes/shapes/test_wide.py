@@ -52,12 +52,8 @@ def test_numbers_are_codes_whatever_their_type(kind: str) -> None:
 
 def test_a_declared_map_takes_the_place_of_all_other_readings() -> None:
     """5 and 4 are unknown words, unless they are declared; 1 is then unknown."""
-    table, pairs = _table(tea__coffee=["5", "4", "-", "x", ""]), (PairColumn("tea:coffee", "tea", "coffee"),)
-    votes = qr.read_votes(table, DRINKS)
-    outcomes = (("5", "a"), ("4", "b"), ("x", "tie"), ("-", "missing"))
-    import dataclasses
-
-    votes = dataclasses.replace(votes, shape=Wide(pairs, outcomes=outcomes, places=((0, 1),)))
+    table = _table(tea__coffee=["5", "4", "-", "X", ""])
+    votes = qr.read_votes(table, DRINKS, outcomes={5: "a", 4: "b", "x": "tie", "-": "missing"})
     report = qr.check(votes)
     assert (report.votes, report.ties, report.not_answered, report.flaws) == (3, 1, 2, {})
 
