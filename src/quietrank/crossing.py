@@ -193,9 +193,12 @@ def _public_total(sums: Tally, calibrated: Calibrated) -> float | None:
 
 
 def public_votes(tallies: Tallies, promise: Promise) -> int | None:
-    """The number of all votes, over all groups, before any row is dropped, where it is the same for all neighbours and
-    is that of the votes that are counted."""
-    return tallies.rows if promise.privacy.votes_are_public and not promise.leaves_out else None
+    """The number of all votes, over all groups, before any row is dropped, where it is the same for all neighbours.
+
+    Where rows may be left out it is not the number of votes that count, so nobody gets it as such.
+    """
+    whole = not promise.leaves_out or promise.privacy.design is Design.PUBLIC
+    return tallies.rows if promise.privacy.votes_are_public and whole else None
 
 
 def _pairs(tally: PairTally) -> PublicPairs:

@@ -647,7 +647,7 @@ VOTES += [
         "choose one with --person",
     ),
     ("rank counts.csv --items x,y,z --count n --unit person --epsilon 1 --max-per-person 2", REFUSED, "whose they are"),
-    ("fit win1.csv --cluster", REFUSED, "no column names the person|stand for several"),
+    ("fit win1.csv --cluster --ridge 1", REFUSED, "no column names the person"),
     ("rank nobody.csv --items x,y --unit person --epsilon 1 --max-per-person 2", REFUSED, "no person is named"),
 ]
 

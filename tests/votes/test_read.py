@@ -35,6 +35,8 @@ def _recognise(*names: str, **given: str) -> Long:
         (("left", "right", "winner"), Long("left", "right", outcome="winner")),
         (("item_a", "item_b", "outcome", "voter"), Long("item_a", "item_b", outcome="outcome", person="voter")),
         (("user", "judge", "winner", "loser"), Long("winner", "loser")),
+        (("player1", "player2", "winner", "loser"), Long("winner", "loser")),
+        (("player1", "player2", "win1", "win2"), Long("player1", "player2", wins=("win1", "win2"))),
     ],
 )
 def test_common_names_are_recognised(names: tuple[str, ...], expected: Long) -> None:

@@ -263,6 +263,7 @@ def test_the_public_number_of_votes_is_taken_before_anything_is_left_out() -> No
     assert public_votes(one, promise) is public_votes(other, promise) is None
     assert not promise.total_is_public
     assert promise.votes_are_public
+    assert public_votes(other, promise) is None  # two rows are not two votes that count
 
 
 def test_where_rows_may_be_left_out_the_total_is_noisy() -> None:
@@ -275,6 +276,21 @@ def test_where_rows_may_be_left_out_the_total_is_noisy() -> None:
     alone, both = (LAPLACE.calibrate(promise, statistic) for statistic in (NET_WINS, NET_WINS_AND_TOTAL))
     assert l1_reach(promise, NET_WINS) == l1_reach(promise, NET_WINS_AND_TOTAL) == 2
     assert alone.law.spread.net_wins == pytest.approx(both.law.spread.net_wins)
+
+
+@pytest.mark.parametrize("method", ["net-wins", "win-rate", "bradley-terry"])
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_a_noisy_total_is_saved_and_read_back(method: Any, delta: float, tmp_path: Path) -> None:
+    """Alone and by group, where the total over all groups is the sum of noisy ones."""
+    privacy = Privacy(1000, "comparison", design="uniform", delta=delta)
+    tally = qr.noisy_tally(_read("missing", **DIALECTS["missing"]), privacy, method=method)
+    tally.to_json(tmp_path / "t.json")
+    again = qr.NoisyTally.from_json(tmp_path / "t.json")
+    assert again.total == tally.total
+    assert qr.rerank(again, method=method).method == method
+    by = {"by": "item_a", "groups": list(ITEMS)}
+    split = qr.rank_by_group(_read("missing", **DIALECTS["missing"], **by), privacy, method=method, overall=True)
+    assert split.groups == (*ITEMS, "overall")
 
 
 def test_under_a_public_design_a_missing_answer_is_a_tie() -> None:

@@ -281,7 +281,9 @@ def _readings(names: Sequence[str], roles: dict[str, str | None]) -> list[Long]:
             if wins_a in known and wins_b in known and roles.get("count") is None
         ]
         if roles["tie"] is None:
-            readings += [Long(known[a], known[b], outcome=known[name]) for name in OUTCOME_NAMES if name in known]
+            # Beside a loser, a winner is not the outcome of two other columns: it is read with the loser.
+            said = [name for name in OUTCOME_NAMES if name in known and not (name == "winner" and "loser" in known)]
+            readings += [Long(known[a], known[b], outcome=known[name]) for name in said]
             readings += _one_hot(known, a, b)
     return readings
 

@@ -106,11 +106,16 @@ class Words:
         """The outcome in a cell; `named` is the cell as the name of an item, as a and b are."""
         import ibis
 
-        plain = written(cell)
-        by_word, by_name = _meant(plain, self.common(*columns)), first_of([(named == a, A_WON), (named == b, B_WON)])
+        plain, names_a, names_b = written(cell), named == a, named == b
         # An item may have a word as its name: where the two readings differ, the outcome cannot be read.
-        read = ibis.ifelse(by_word != by_name, None, ibis.coalesce(by_word, by_name))
-        return ibis.coalesce(_meant(plain, [*self.said, ([""], UNANSWERED)]), read).cast("int16")
+        differs = {A_WON: names_b, B_WON: names_a}
+        by_word = [
+            (plain.isin(words), ibis.ifelse(differs.get(y, names_a | names_b), None, y))
+            for words, y in self.common(*columns)
+        ]
+        declared = [(plain.isin(words), y) for words, y in self.said if words]
+        by_name = [(names_a, A_WON), (names_b, B_WON)]
+        return ibis.cases(*declared, *by_word, *by_name, (plain == "", UNANSWERED), else_=None).cast("int16")
 
     def y_of_flag(self, cell: ir.Value) -> ir.Value:
         """The outcome where the winner is named, and a flag says whether it is a tie; an empty flag says nothing."""
