@@ -14,7 +14,7 @@ from quietrank.promise.privacy import Privacy
 from quietrank.statistics.method import Method
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.tallies import Tally
-from tests.helpers import ITEMS, Vote, columns_of
+from tests.helpers import ITEMS, Vote, columns_of, from_arrow
 from tests.postgres import server
 from tests.steps import choose, for_items, tally_pairs, tally_votes
 
@@ -89,3 +89,13 @@ def test_sqlite_compares_bytes(tmp_path: Path) -> None:
     votes = read_votes(ibis.sqlite.connect(path).table("votes"), items=declare(["x", "y", "X"]))
     counted = tally_votes(votes, Privacy(1, "person", max_per_person=1))
     assert (counted.wins / 2**21).tolist() == [1.5, 0, 0.5]
+
+
+def test_conditions_mean_the_same_in_postgresql(postgres: Any) -> None:
+    """The filter is built for each engine from the parsed condition; what is counted is the same as in our own."""
+    for condition in ("outcome = 'a'", "lower(outcome) like 't%'", "outcome in ('a', 'tie') and length(outcome) < 3"):
+        table = postgres.table("votes")
+        theirs = tally_votes(read_votes(table, items=ITEMS, where=condition), PROMISES[2])
+        ours = tally_votes(from_arrow(VOTES, where=condition), PROMISES[2])
+        assert theirs.wins.tolist() == ours.wins.tolist()
+        assert theirs.rows == ours.rows == len(VOTES)

@@ -37,7 +37,7 @@ from tests.helpers import privacy_id, silence
 
 ITEMS = ["x", "y", "z"]
 DAY = dt.date(2026, 1, 31)
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"person": "ana", "winner": "x", "loser": "y", "n": 1, "f": 0.5, "flag": True, "day": DAY, "t": "De"},
     {"person": "ana", "winner": "y", "loser": "z", "n": 2, "f": None, "flag": False, "day": None, "t": " fr "},
     {"person": "ben", "winner": "x", "loser": "z", "n": 3, "f": -2.0, "flag": None, "day": DAY, "t": "100%"},
@@ -180,7 +180,7 @@ CELLS = st.fixed_dictionaries(
     }
 ).filter(lambda row: row["winner"] != row["loser"])
 SCHEMA = pa.schema([("person", "string"), ("winner", "string"), ("loser", "string"), ("t", "string"), ("n", "int64")])
-CONDITIONS = {
+CONDITIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "t = 'de' and n >= 0": lambda r: r["t"] == "de" and r["n"] is not None and r["n"] >= 0,
     "n in (1, -2) or t is null": lambda r: r["n"] in (1, -2) or r["t"] is None,
     "not (winner = 'x')": lambda r: r["winner"] != "x",

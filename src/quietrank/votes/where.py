@@ -22,6 +22,7 @@ LONGEST = 10_000
 PASSES = "__quietrank_passes__"
 """the column that says whether a row meets the condition"""
 
+EXAMPLE = "\"language = 'de' and day >= '2026-01-01'\""
 ALLOWED = (
     "columns, text in 'single quotes', numbers, = <> < <= > >=, AND, OR, NOT, IN (…), BETWEEN, LIKE, ILIKE, IS NULL, "
     "+ - * /, lower, upper, trim, length, and CAST to integer, double, date, timestamp or text"
@@ -98,7 +99,7 @@ def _require_allowed(node: Any) -> None:
     given = {name for name, value in node.args.items() if value not in (None, False, [])}
     known = _NODES.get(type(node).__name__)
     if known is None or given - known:
-        raise _refusal(f"{_sql(node)} is not allowed in it")
+        raise _not_allowed(node)
 
 
 def _sql(node: Any) -> str:
@@ -108,8 +109,6 @@ def _sql(node: Any) -> str:
 def _column(node: Any, columns: Sequence[str]) -> str:
     """The column of the table that is meant."""
     name = node.name
-    if len(node.parts) > 1:
-        raise _refusal(f"{_sql(node)} is not the name of a column")
     if name in columns:
         return str(name)
     alike = [column for column in columns if column.lower() == name.lower()]
@@ -120,9 +119,12 @@ def _column(node: Any, columns: Sequence[str]) -> str:
 
 
 def _refusal(reason: str) -> VotesError:
+    return VotesError(f"{option('where')}: {reason}; give a condition such as {EXAMPLE}")
+
+
+def _not_allowed(node: Any) -> VotesError:
     return VotesError(
-        f"{option('where')}: {reason}; it may look at a row's own columns only, by {ALLOWED}, such as "
-        "\"language = 'de' and day >= '2026-01-01'\""
+        f"{option('where')}: {_sql(node)} is not allowed; it may look at a row's own columns only, by {ALLOWED}"
     )
 
 
@@ -144,7 +146,7 @@ class _Reader:
         return other(node)
 
     def _read_unknown(self, node: Any) -> Any:
-        raise _refusal(f"{_sql(node)} is not allowed in it")
+        raise _not_allowed(node)
 
     def _read_column(self, node: Any) -> Any:
         column = self.table[_column(node, self.table.columns)]
@@ -185,7 +187,7 @@ class _Reader:
 
     def _read_is(self, node: Any) -> Any:
         if type(node.expression).__name__ != "Null":
-            raise _refusal(f"{_sql(node)} is not allowed in it: IS is for NULL")
+            raise _refusal(f"{_sql(node)} is not allowed: IS is for NULL")
         return self.read(node.this).isnull()
 
     def _read_in(self, node: Any) -> Any:
@@ -217,7 +219,7 @@ class _Reader:
     def _read_cast(self, node: Any) -> Any:
         name, value = node.to.this.name, self.read(node.this)
         if name not in _TYPES:
-            raise _refusal(f"{_sql(node)} is not allowed in it")
+            raise _not_allowed(node)
         if value.type().is_string() and _TYPES[name] != "string" and self._engine == "sqlite":
             raise _refusal("SQLite turns text that is no number into 0 without a word; convert the column beforehand")
         return value.cast(_TYPES[name])

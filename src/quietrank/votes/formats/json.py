@@ -22,7 +22,7 @@ from quietrank.votes.formats.scan import (
     quoted,
     require_same,
 )
-from quietrank.votes.formats.text import head
+from quietrank.votes.formats.text import head, last_character
 
 EXAMPLE = '{"winner": "A", "loser": "B"}'
 
@@ -73,6 +73,9 @@ def _opened(file: Ready, kind: str) -> _Objects:
             else f"one JSON object per line, such as {EXAMPLE}"
         )
         raise VotesError(f"{file.name} must hold {layout}")
+    if array and last_character(file) != b"]":
+        # DuckDB takes an array that was cut off behind a comma for one that ends there.
+        raise VotesError(f"{file.name} cannot be read: its array does not end with ]; fix the file")
     check_header(file.name, tuple(record), ",")
     return _Objects(file, "array" if array else "newline_delimited", tuple(record))
 

@@ -63,6 +63,17 @@ def head(file: Ready) -> str:
     return text
 
 
+def last_character(file: Ready) -> bytes:
+    """The last byte of a text file that is not white space."""
+    last = b""
+    with opened(file.path, file.name, file.compression) as stream:
+        if file.compression == "none":
+            stream.seek(max(0, file.path.stat().st_size - CHUNK))
+        while chunk := bytes(stream.read(CHUNK)):
+            last = chunk.rstrip()[-1:] or last
+    return last
+
+
 def _decode(beginning: bytes, name: str) -> str:
     try:
         return beginning.decode("utf-8")
