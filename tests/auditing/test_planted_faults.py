@@ -457,13 +457,7 @@ def a_clip_without_ties(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ties_counted_after_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """K counts every tie as one, whatever the votes of its person weigh."""
-    sums = tally._won_lost_and_tied
-
-    def unweighted(rows: Any) -> Any:
-        won, lost, _ = sums(rows)
-        return won, lost, (rows.y * (2 - rows.y)).sum() * 2 * PERSON_GRID
-
-    monkeypatch.setattr(tally, "_won_lost_and_tied", unweighted)
+    monkeypatch.setattr(tally, "_tied", lambda rows: (rows.y * (2 - rows.y)).sum() * 2 * PERSON_GRID)
 
 
 FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [

@@ -171,13 +171,17 @@ def test_with_groups_the_reach_holds(statistic: WithTies, group_of: GroupOf, nei
 # ---- one answer per pair --------------------------------------------------------------------------------------------
 
 
+def _same(weight: Fraction) -> Callable[[tuple[int, int, int]], Fraction]:
+    return lambda where: weight
+
+
 def _answered(graph: Graph, limit: int, statistic: WithTies, share: Fraction) -> tuple[Floats, list[Any]]:
     """What everyone adds who answers each pair of the graph at most once, and what they were asked."""
     vectors, asked = [], []
     for answers in itertools.product((None, 0, 1, 2), repeat=len(graph.edges)):
         said = tuple((0, pair, y) for pair, y in zip(graph.edges, answers, strict=True) if y is not None)
         weight = min(Fraction(1), Fraction(limit, max(len(said), 1)))
-        vectors.append(_vector(said, lambda where, w=weight: w, graph.vertices, statistic, share))
+        vectors.append(_vector(said, _same(weight), graph.vertices, statistic, share))
         asked.append(_asked(said))
     return np.array(vectors), asked
 

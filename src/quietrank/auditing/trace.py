@@ -28,6 +28,7 @@ from quietrank.mechanisms.mechanism import Calibrated, Noised
 from quietrank.mechanisms.scatter import ScatterNoise
 from quietrank.promise.accounting import Charge, Ledger
 from quietrank.promise.privacy import AUTO, GroupOf
+from quietrank.statistics.method import Ties
 from quietrank.votes import read as votes
 from quietrank.votes import tally
 from quietrank.votes.read import Votes
@@ -169,6 +170,7 @@ def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None)
     options: dict[str, Any] = {"mechanism": case.mechanism.name, "ledger": ledger}
     if inside is None:
         options |= {"method": case.method, "ties": case.ties}
+        options |= {"gamma": 1.0} if case.ties is Ties.DAVIDSON else {}  # otherwise it comes from the noisy counts
     else:
         options |= {"calibration": inside.calibration, "link": inside.link.name}
         options |= {} if gamma is None else {"gamma": gamma}

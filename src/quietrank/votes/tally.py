@@ -181,7 +181,8 @@ def _item_sums(rows: ir.Table) -> ir.Table:
 
     Each side is grouped on its own before the two are united, which is twice as fast as the opposite order.
     """
-    won, lost, tied = _won_lost_and_tied(rows)
+    won, lost = _won_and_lost(rows)
+    tied = _tied(rows)
     group = _group(rows)
     number = number_of_votes(rows)
     a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, ties=tied, rows=number)
@@ -192,21 +193,26 @@ def _item_sums(rows: ir.Table) -> ir.Table:
 
 def _pair_sums(rows: ir.Table) -> ir.Table:
     """Per pair, and group: the sums, where wins are those of a."""
-    won, lost, tied = _won_lost_and_tied(rows)
-    return rows.group_by(*_group(rows), "a", "b").agg(wins=won, losses=lost, ties=tied, rows=number_of_votes(rows))
+    won, lost = _won_and_lost(rows)
+    return rows.group_by(*_group(rows), "a", "b").agg(
+        wins=won, losses=lost, ties=_tied(rows), rows=number_of_votes(rows)
+    )
 
 
 def _group(rows: ir.Table) -> list[str]:
     return ["group"] if "group" in rows.columns else []
 
 
-def _won_lost_and_tied(rows: ir.Table) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """The weight that a has won and lost, and that of ties, in half votes."""
+def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
+    """The weight that a has won and lost, in half votes."""
     if "y" not in rows.columns:
-        return rows.weight.sum() * 2, rows.weight.sum() * 0, rows.weight.sum() * 0
-    # y·(2 − y) is 1 for a tie and 0 else.
-    tied = (rows.weight * rows.y * (2 - rows.y)).sum() * 2
-    return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum(), tied
+        return rows.weight.sum() * 2, rows.weight.sum() * 0
+    return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
+
+
+def _tied(rows: ir.Table) -> ir.Value:
+    """The weight of ties, in half votes: y(2 − y) is 1 for a tie and 0 else."""
+    return (rows.weight * rows.y * (2 - rows.y)).sum() * 2 if "y" in rows.columns else rows.weight.sum() * 0
 
 
 def _stand_alone(votes: Votes, bounded: Bounded) -> bool:

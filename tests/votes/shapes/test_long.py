@@ -263,7 +263,6 @@ def test_the_public_number_of_votes_is_taken_before_anything_is_left_out() -> No
     assert public_votes(one, promise) is public_votes(other, promise) is None
     assert not promise.total_is_public
     assert promise.votes_are_public
-    assert public_votes(other, promise) is None  # two rows are not two votes that count
 
 
 def test_where_rows_may_be_left_out_the_total_is_noisy() -> None:
