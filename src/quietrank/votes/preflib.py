@@ -19,6 +19,9 @@ RANKING = "ranking"
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)")
 _OLD = "{path} has no header lines such as '# ALTERNATIVE NAME 1: tea'; get the file in PrefLib's current format"
 
+COUNT = "range(CAST(split_part(line, ':', 1) AS BIGINT))"
+"""a list with one entry for each person that a line stands for"""
+
 # What is in braces is tied: {2,3} becomes 2=3; the other commas become >.
 _ORDER = """array_to_string(list_transform(string_split(split_part(line, ':', 2), '{'), lambda part, k: CASE WHEN k = 1
     THEN replace(part, ',', '>') ELSE replace(split_part(part, '}', 1), ',', '=') ||
@@ -42,9 +45,9 @@ def open_preflib(path: Path) -> tuple[files.Source, tuple[tuple[str, str], ...]]
     connection = files._connect()
     lines = _lines(path)
     _require_well_formed(connection, path, lines)
-    count, order = "unnest(range(CAST(split_part(line, ':', 1) AS BIGINT)))", f"{_ORDER} AS {RANKING}"
+    order = f"{_ORDER} AS {RANKING}"
     connection.raw_sql(
-        f"CREATE TEMP VIEW quietrank_votes AS SELECT {RANKING} FROM (SELECT {order}, {count} AS voter FROM {lines})"
+        f"CREATE TEMP VIEW quietrank_votes AS SELECT {RANKING} FROM (SELECT {order}, unnest({COUNT}) FROM {lines})"
     )
     # For messages, a line is shown once, however many people it stands for.
     connection.raw_sql(

@@ -16,6 +16,7 @@ from quietrank.votes.cells import text
 from quietrank.votes.shapes.pair_columns import PairColumns
 from quietrank.votes.shapes.registry import Asked, recognise
 from quietrank.votes.shapes.shape import PERSON_NAMES, Shape, called, listed, require_column
+from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import collect, no_votes, open_votes
 
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ class Votes:
         """
         table = self.source.numbered if numbered and self.source.numbered is not None else self.source.table
         return self.shape.rows(table, self._name, numbered=numbered)
+
+    def answers(self) -> ir.Table:
+        """One row per row of a wide table, as `Wide.answers` says."""
+        if not isinstance(self.shape, Wide):
+            raise AssertionError("only wide tables have a column per answer")
+        return self.shape.answers(self.source.table, self._name)
 
     def _name(self, column: ir.Value) -> ir.Value:
         written = text(column).nullif("")

@@ -69,7 +69,11 @@ def test_a_wrong_ranking_is_refused_with_row_and_remedy(
         ({"x": ["1"], "y": ["2"]}, {"shape": "rankings"}, "no columns hold rankings"),
         ({"x": ["1"]}, {"ranking": "z"}, "there is no column 'z' for ranking"),
         ({"ranking": ["tea"]}, {"unranked": "first"}, "unranked must be one of missing, last"),
-        ({"ranking": ["tea"]}, {"pairs": [("tea", "water"), ("coffee", "water")]}, "compares all pairs of its items; leave pairs out"),
+        (
+            {"ranking": ["tea"]},
+            {"pairs": [("tea", "water"), ("coffee", "water")]},
+            "compares all pairs of its items; leave pairs out",
+        ),
         ({"1st": ["x"], "2nd": ["y"], "winner": ["x"], "loser": ["y"]}, {}, "more than one shape (long, rankings)"),
         ({"tea": ["1"], "coffee": ["2"], "water": ["3"]}, {}, "do not say which column is which"),
     ],
@@ -90,9 +94,7 @@ def test_an_item_with_a_sign_of_rankings_needs_another_form() -> None:
 def test_which_items_were_ranked_is_an_answer() -> None:
     """So it is never a public design."""
     votes = qr.read_votes(_table(ranking=["tea>coffee>water"]), DRINKS)
-    with pytest.raises(
-        VotesError, match="which items a person ranked is an answer of theirs; use"
-    ):
+    with pytest.raises(VotesError, match="which items a person ranked is an answer of theirs; use"):
         qr.rank(votes, Privacy(1, "person", max_per_person=3, neighbours="outcome", design="public"))
 
 
@@ -175,7 +177,7 @@ def test_a_preflib_file_comes_back(tmp_path: Path, lines: list[tuple[int, Order]
     assert _net(votes, ANSWERS) == expected
     assert tally_votes(votes, ANSWERS).rows == 6 * len(everybody)
     cells = [">".join("=".join(names[item - 1] for item in tier) for tier in order) for order in everybody]
-    words = {"unranked": "last" if last else "missing"}
+    words: dict[str, Any] = {"unranked": "last" if last else "missing"}
     assert _net(qr.read_votes(_table(ranking=cells), names, **words), Privacy(1, "comparison")) == expected
     place = [{item: k for k, tier in enumerate(order, 1) for item in tier} for order in everybody]
     by_item = {name: [str(one.get(k, "")) for one in place] for k, name in enumerate(names, 1)}

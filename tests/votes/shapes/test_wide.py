@@ -144,7 +144,8 @@ def test_a_saved_tally_keeps_the_note() -> None:
 
     tally = qr.noisy_tally(qr.read_votes(_table(tea__coffee=["1", "1"]), DRINKS), PERSON)
     again = from_dict(to_dict(tally))
-    assert any("each row" in note for note in qr.rerank(again).assumptions)  # type: ignore[arg-type]
+    assert isinstance(again, qr.NoisyTally)
+    assert any("each row" in note for note in qr.rerank(again).assumptions)
 
 
 def test_an_empty_cell_may_mean_not_asked_where_that_is_public() -> None:
@@ -152,9 +153,7 @@ def test_an_empty_cell_may_mean_not_asked_where_that_is_public() -> None:
     privacy = Privacy(1, "person", max_per_person=2, neighbours="outcome", design="public")
     for skip in (False, True):
         votes = qr.read_votes(_table(tea__coffee=["1", None]), DRINKS, skip_invalid=skip)
-        with pytest.raises(
-            VotesError, match=r"1 of the cells are empty.*not put to somebody.*use neighbours"
-        ):
+        with pytest.raises(VotesError, match=r"1 of the cells are empty.*not put to somebody.*use neighbours"):
             qr.rank(votes, privacy)
     qr.rank(qr.read_votes(_table(tea__coffee=["1", "2"]), DRINKS), privacy)
 
