@@ -18,6 +18,7 @@ from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outco
 from quietrank.votes.shapes.pair_columns import PairColumns
 from quietrank.votes.shapes.registry import Asked, recognise
 from quietrank.votes.shapes.shape import ANSWER_NAMES, PERSON_NAMES, Shape, called, listed, require_column
+from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import collect, no_votes, open_votes
 from quietrank.votes.where import PASSES, Where, parse_where
 
@@ -86,6 +87,12 @@ class Votes:
         if PASSES not in rows.columns:
             raise AssertionError("this shape of votes does not carry the condition along")
         return rows
+
+    def answers(self) -> ir.Table:
+        """One row per row of a wide table, as `Wide.answers` says."""
+        if not isinstance(self.shape, Wide):
+            raise AssertionError("only wide tables have a column per answer")
+        return self.shape.answers(self.source.table, self._name)
 
     def _name(self, column: ir.Value) -> ir.Value:
         written = text(column).nullif("")

@@ -21,7 +21,7 @@ from quietrank.estimate.methods import Expected
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
-from quietrank.votes import check
+from quietrank.votes import by_row, check
 from quietrank.votes.bound import people_by_votes, weigh
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
@@ -73,13 +73,23 @@ def counting(
     votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False, again: bool = False
 ) -> Iterator[Counting]:
     """The same for whoever asks `again` about the votes that were counted: their snapshot goes only afterwards."""
-    alone = _count_alone(votes, by_pair=by_pair) if _stand_alone(votes, bounded) and not again else None
+    alone = None if again else _count_unread(votes, bounded, by_pair=by_pair)
     if alone is not None:
         tallies = _tallies(votes, bounded, alone, by_pair=by_pair, may_be_empty=may_be_empty)
         yield Counting(tallies, votes.source, None)
         return
     with taking(votes, bounded) as taken:
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
+
+
+def _count_unread(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Counted | None:
+    """The sums from one query, where that needs no snapshot; None if it does."""
+    if _stand_alone(votes, bounded):
+        return _count_alone(votes, by_pair=by_pair)
+    if not by_row.applies(votes, bounded):
+        return None
+    rows = by_row.counted(votes, bounded)
+    return None if rows is None else _Counted(rows.by_pair if by_pair else rows.by_item, rows.votes, rows.people)
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def test_a_preflib_file_comes_back(tmp_path: Path, lines: list[tuple[int, Order]
     assert _net(votes, ANSWERS) == expected
     assert tally_votes(votes, ANSWERS).rows == 6 * len(everybody)
     cells = [">".join("=".join(names[item - 1] for item in tier) for tier in order) for order in everybody]
-    words = {"unranked": "last" if last else "missing"}
+    words: dict[str, Any] = {"unranked": "last" if last else "missing"}
     assert _net(qr.read_votes(_table(ranking=cells), names, **words), Privacy(1, "comparison")) == expected
     place = [{item: k for k, tier in enumerate(order, 1) for item in tier} for order in everybody]
     by_item = {name: [str(one.get(k, "")) for one in place] for k, name in enumerate(names, 1)}

@@ -10,8 +10,7 @@ import quietrank as qr
 from quietrank.errors import VotesError
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
-from quietrank.votes.shapes.pair_columns import PairColumn, pairs_of
-from quietrank.votes.shapes.wide import Wide
+from quietrank.votes.shapes.pair_columns import pairs_of
 from tests.steps import tally_votes
 
 DRINKS = ["tea", "coffee", "water"]
@@ -140,7 +139,8 @@ def test_a_saved_tally_keeps_the_note() -> None:
 
     tally = qr.noisy_tally(qr.read_votes(_table(tea__coffee=["1", "1"]), DRINKS), PERSON)
     again = from_dict(to_dict(tally))
-    assert any("each row" in note for note in qr.rerank(again).assumptions)  # type: ignore[arg-type]
+    assert isinstance(again, qr.NoisyTally)
+    assert any("each row" in note for note in qr.rerank(again).assumptions)
 
 
 def test_an_empty_cell_may_mean_not_asked_where_that_is_public() -> None:

@@ -19,10 +19,11 @@ RANKING = "ranking"
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)")
 
 # What is in braces is tied: {2,3} becomes 2=3; the other commas become >.
-_ORDER = f"""array_to_string(list_transform(string_split(split_part(line, ':', 2), '{{'), lambda part, k: CASE WHEN k = 1
-    THEN replace(part, ',', '>') ELSE replace(split_part(part, '}}', 1), ',', '=') ||
+_ORDER = f"""array_to_string(list_transform(string_split(split_part(line, ':', 2), '{{'), lambda part, k: CASE
+    WHEN k = 1 THEN replace(part, ',', '>') ELSE replace(split_part(part, '}}', 1), ',', '=') ||
     replace(split_part(part, '}}', 2), ',', '>') END), '') AS {RANKING}"""
-_COUNT = "unnest(range(CAST(split_part(line, ':', 1) AS BIGINT)))"
+COUNT = "range(CAST(split_part(line, ':', 1) AS BIGINT))"
+"""a list with one entry for each person that a line stands for"""
 _WELL_FORMED = r"\s*[1-9][0-9]{0,8}\s*:\s*(\{[0-9 ,]*\}|[0-9]+)(\s*,\s*(\{[0-9 ,]*\}|[0-9]+))*\s*"
 
 Codes = tuple[tuple[str, str], ...]
@@ -49,7 +50,7 @@ def scan_preflib(file: Ready, connection: Any) -> Voters:
         )
     lines = _lines(file)
     _require_well_formed(connection, file, lines)
-    voters = f"(SELECT {RANKING} FROM (SELECT {_ORDER}, {_COUNT} AS voter FROM {lines}))"
+    voters = f"(SELECT {RANKING} FROM (SELECT {_ORDER}, unnest({COUNT}) FROM {lines}))"
     return Voters(voters, f"(SELECT {_ORDER} FROM {lines})", tuple(names))
 
 

@@ -95,6 +95,11 @@ class Wide(Shape):
         named = {"a": [pair.a for pair in self.pairs], "b": [pair.b for pair in self.pairs]}
         return expanded(table, self._each(table, name), cells, {**constants, **named})
 
+    def answers(self, table: ir.Table, name: Name) -> ir.Table:
+        """One row per row: the person, and y_0, y_1, … for the pairs."""
+        ys = {f"y_{k}": self._y(table[pair.column], pair) for k, pair in enumerate(self.pairs)}
+        return table.select(person=self._each(table, name)["person"], **ys)
+
     def items(self, table: ir.Table, *, ours: bool) -> ir.Table:
         """The two sides of the columns' names, not of cells: the list is as public as the questions."""
         import ibis
