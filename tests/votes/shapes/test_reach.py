@@ -21,7 +21,7 @@ from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
-from quietrank.votes import preflib
+from quietrank.votes.formats import preflib
 from quietrank.votes.tally import counting
 from tests.helpers import zonotope_gauge
 from tests.steps import gauge, sensitivity, tally_votes
@@ -106,9 +106,7 @@ def _moved_by_one_voter(folder: Path) -> float:
     """How far the wins move when one of four voters turns their ranking round."""
     tallies = [
         tally_votes(qr.read_votes(write_preflib(folder / f"{k}.soc", ITEMS, lines)), LIMITED)
-        for k, lines in enumerate(
-            [[(4, ((1,), (2,), (3,)))], [(3, ((1,), (2,), (3,))), (1, ((3,), (2,), (1,)))]]
-        )  # fmt: skip
+        for k, lines in enumerate([[(4, ((1,), (2,), (3,)))], [(3, ((1,), (2,), (3,))), (1, ((3,), (2,), (1,)))]])
     ]
     difference = (tallies[0].net_wins - tallies[1].net_wins) * float(tallies[0].step)
     return float(np.abs(difference).sum())
