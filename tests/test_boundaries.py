@@ -168,7 +168,7 @@ def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> No
 
 
 SEEDED = (
-    "simulation", "paper", "planning", "estimate.sources", "estimate.score_errors", "estimate.fitted",
+    "simulation", "paper", "planning", "estimate.sources", "estimate.score_errors", "estimate.fitted", "estimate.sets",
     "auditing.neighbours", "auditing.growing", "mechanisms",
 )  # fmt: skip
 """where pseudo-random numbers are allowed; a mechanism samples the public law of its noise, for planning, and a fit,

@@ -77,7 +77,7 @@ def _units(n: int, shown: int, L: int | None) -> list[tuple[Answer, ...]]:
         answers = [answer for answer in answers if len(answer[0]) == shown or answer[0] == (0, 1)]
         most = min(most, 2)
     units = [said for c in range(1, most + 1) for said in itertools.combinations_with_replacement(answers, c)]
-    return [()] + units if L is not None else units
+    return [(), *units] if L is not None else units
 
 
 def _furthest(vectors: Floats, asked: list[object], neighbours: Neighbours) -> float:

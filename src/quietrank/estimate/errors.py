@@ -102,7 +102,7 @@ def of_many(sources: Sources) -> Error:
         return _many_net_wins(sources, s)
     d, of_d = exposures(sources)
     u = np.clip(s / d, -0.5, 0.5)
-    sampling, factor, notes = sources.sampling(d * (0.25 - u**2), around_of(noisy.privacy.design, method))
+    sampling, factor, notes = sources.sampling(d * (0.25 - u**2), around_of(noisy, method))
     of_s, notes = sampling + sources.of_net_wins - u * of_d, (*notes, *_few_opponents(method))
     if method is Method.WIN_RATE:
         noise = typical((sources.of_net_wins - u * of_d) / d)

@@ -10,12 +10,14 @@ import numpy as np
 from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError, SolverError, option
 from quietrank.estimate.noisy import NoisyTally
+from quietrank.estimate.sets import expected_rates, notes_of_sets, scores_of_sets
 from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.statistics.method import Method
+from quietrank.statistics.sets import require_known_sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ def estimate(noisy: NoisyTally, method: Method, gamma: float | Literal["auto"] =
     win_rate, net_wins = win_rates(noisy), noisy.net_wins
     ridge = None
     if method is Method.BRADLEY_TERRY:
-        fitted = bradley_terry(noisy, gamma)
+        fitted = _maxdiff(noisy, gamma) if noisy.items.in_sets else bradley_terry(noisy, gamma)
         scores, ridge = fitted.theta, fitted.gamma
     else:
         counts = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
@@ -70,6 +72,16 @@ def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
         raise SolverError(
             f"{option('gamma', gamma)} is too small for noise like this; use a larger one, or {option('gamma', 'auto')}"
         ) from None
+
+
+def _maxdiff(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
+    """Scores of the likelihood of best–worst sets, where something is known of the sets."""
+    _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY)
+    by_pairs = noisy.privacy.design is Design.PUBLIC and noisy.public_sets is None
+    if noisy.privacy.design is Design.PRIVATE or by_pairs:
+        require_known_sets(noisy.privacy)
+    _released(noisy.exposure, noisy, Method.BRADLEY_TERRY)
+    return scores_of_sets(noisy, gamma)
 
 
 def design_of(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
@@ -124,7 +136,9 @@ def expected_of(noisy: NoisyTally, method: Method) -> Expected:
     resolved, n = resolve(noisy, method), len(noisy.items)
     if noisy.scores is not None:
         return Expected(Around.PAIRS, noisy.scores)
-    around = around_of(noisy.privacy.design, resolved)
+    around = around_of(noisy, resolved)
+    if noisy.items.in_sets and around is Around.EXPOSURES and resolved is Method.BRADLEY_TERRY:
+        return Expected(around, np.clip(expected_rates(noisy, estimate(noisy, resolved).scores), 0, 1))
     if around is Around.PAIRS:
         return Expected(around, estimate(noisy, resolved).scores)
     if around is Around.VOTES and noisy.net_wins is not None:
@@ -135,12 +149,13 @@ def expected_of(noisy: NoisyTally, method: Method) -> Expected:
     return Expected(Around.ZERO, np.zeros(n))
 
 
-def around_of(design: Design, method: Method) -> Around:
+def around_of(noisy: NoisyTally, method: Method) -> Around:
     """What a method takes as known about who met whom: nothing, the number of votes, how often each item met others,
-    or every pair."""
+    or every pair. For best–worst sets nothing is known of pairs, but of how often items were shown."""
+    design = noisy.privacy.design
     if method is Method.NET_WINS:
         return Around.ZERO
-    if design is Design.PUBLIC and method is Method.BRADLEY_TERRY:
+    if design is Design.PUBLIC and method is Method.BRADLEY_TERRY and not noisy.items.in_sets:
         return Around.PAIRS
     return Around.VOTES if design is Design.UNIFORM else Around.EXPOSURES
 
@@ -163,6 +178,9 @@ def assumptions(
     notes = []
     if items.from_votes:
         notes.append("The list of items was taken from the votes: which items are on it is treated as public.")
+    if items.in_sets:
+        notes += notes_of_sets(items, privacy.design, method)
+        return (*notes, *(SKIPPED,) * rows_skipped)
     if privacy.design is Design.PUBLIC:
         notes.append("Which pairs were compared, and how often, is treated as public.")
     if privacy.design is Design.UNIFORM and not actual_pairs:
@@ -182,5 +200,8 @@ def assumptions(
     if items.pairs is not None and (parts := len(set(items.graph.component))) > 1:
         notes.append(f"The askable pairs fall into {parts} separate parts: compare items within a part only.")
     if rows_skipped:
-        notes.append("Rows that could not be used were to be skipped; whether there were any is not published.")
+        notes.append(SKIPPED)
     return tuple(notes)
+
+
+SKIPPED = "Rows that could not be used were to be skipped; whether there were any is not published."

@@ -123,6 +123,8 @@ class Release(Published):
     """how much the votes of people vary, where that was bought for the intervals"""
     limit: ChosenLimit | None = None
     """how the limit on people's votes was chosen, where it was not given"""
+    set_size: int = 2
+    """how many items a vote was about, at most: more than 2 for best–worst sets"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -166,6 +168,7 @@ class Release(Published):
             "certainty": None if self.certainty is None else asdict(self.certainty),
             "scatter": scatter_to_dict(self.scatter),
             "limit": limit_to_dict(self.limit),
+            **({"set_size": self.set_size} if self.set_size > 2 else {}),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -219,6 +222,7 @@ class Release(Published):
                 certainty=_certainty(values.get("certainty")),
                 scatter=scatter_from_dict(values.get("scatter")),
                 limit=limit_from_dict(values.get("limit")),
+                set_size=_set_size(values.get("set_size", 2)),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -247,6 +251,13 @@ def _ranking(rows: Any) -> tuple[Row, ...]:
 def _row(values: Mapping[str, Any]) -> Row:
     figures = {name: figure(value) for name, value in values.items() if name != "item"}
     return Row(**{"item": text(values["item"]), **figures})  # type: ignore[arg-type]  # ranks are checked as a whole
+
+
+def _set_size(value: Any) -> int:
+    size = whole_number(value)
+    if size is None or size < 2:
+        raise ValueError("its sets have no size")
+    return size
 
 
 def _certainty(values: Any) -> Certainty | None:
@@ -283,7 +294,7 @@ def make_release(
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
-        limit=noisy.limit,
+        limit=noisy.limit, set_size=noisy.items.shown,
     )  # fmt: skip
 
 

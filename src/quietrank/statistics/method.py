@@ -82,7 +82,7 @@ def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *,
     if method is Method.WINS:
         promise.require_pairs(option("method", method))
     if design is Design.PRIVATE and method is Method.BRADLEY_TERRY:
-        require_known_sets(promise)
+        require_known_sets(promise.privacy)
     if design is Design.PUBLIC or method is Method.NET_WINS:
         return NET_WINS
     if design is Design.PRIVATE:

@@ -7,16 +7,16 @@ of each of its |S| ≤ M items: docs/proofs/best-worst.md.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from quietrank.errors import PrivacyError, option
-from quietrank.promise.privacy import Neighbours
-from quietrank.promise.promise import Limits, Promise, Squares
+from quietrank.promise.privacy import Neighbours, Privacy
+from quietrank.promise.promise import Limits, Squares
 from quietrank.statistics.net_wins import NetWinsAndExposures
 
 SHOWN_SHARE = Fraction(1, 16)
-"""β: in sets of four, exposures make the Laplace noise on net wins a quarter larger. They get 16 times that noise, which
-matters little: designs of sets show items about equally often, and noisy exposures are shrunk towards their mean."""
+"""β: in sets of four, exposures make the Laplace noise on net wins a quarter larger. They get 16 times that noise,
+which matters little: sets show items about equally often, and noisy exposures are shrunk towards their mean."""
 
 
 class NetWinsAndShown(NetWinsAndExposures):
@@ -36,11 +36,11 @@ class NetWinsAndShown(NetWinsAndExposures):
 NET_WINS_AND_SHOWN = NetWinsAndShown()
 
 
-def require_known_sets(promise: Promise) -> None:
+def require_known_sets(privacy: Privacy) -> NoReturn:
     """Refuse scores where nothing is known of the sets: those of ordinary Bradley–Terry would be stretched."""
     raise PrivacyError(
         f"{option('method', 'bradley-terry')} needs to know which best-worst sets were shown, and under "
-        f"{option('design', promise.privacy.design)} only how often each item was is known; declare "
+        f"{option('design', privacy.design)} only how often each item was is known; declare "
         f"{option('design', 'uniform')} if the sets were drawn at random, or {option('design', 'public')} with "
         f"{option('neighbours', 'outcome')} if they are no secret, or use {option('method', 'win-rate')}"
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from quietrank.errors import VotesError, either, option
 from quietrank.promise.arguments import flag
@@ -13,6 +14,7 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
+from quietrank.votes.shapes.best_worst import looks_like_sets, recognise_sets
 from quietrank.votes.shapes.long import recognise
 from quietrank.votes.shapes.shape import PERSON_NAMES, Shape, called, listed, require_column
 from quietrank.votes.sources import collect, no_votes, open_votes
@@ -96,6 +98,15 @@ def read_votes(
     b: str | None = None,
     outcome: str | None = None,
     person: str | None = None,
+    shape: ShapeWord | None = None,
+    best: str | None = None,
+    worst: str | None = None,
+    shown: str | Sequence[str] | None = None,
+    set_size: int | None = None,
+    positions: bool = False,
+    design_file: str | os.PathLike[str] | None = None,
+    version: str | None = None,
+    set: str | None = None,
     delimiter: str | None = None,
     pairs: Iterable[tuple[object, object]] | None = None,
     by: str | None = None,
@@ -112,6 +123,15 @@ def read_votes(
     tie               the column that says whether the two were equal
     a, b, outcome     the columns of the two items and of who won: "a", "b", "tie", a column's name or an item's
     person            the column of who voted
+    shape             "long": a row per vote on two items. "best-worst": a row per set of items, of which the best and
+                      the worst are named (MaxDiff). None: as the names of the columns and the other arguments say.
+    best, worst       the columns of the best and the worst item of a set; both empty: not answered
+    shown             the items of a set: a column for each (a list of columns, or a pattern such as "item*"), or the
+                      one column whose cells list them, separated by ; or | or ,
+    set_size          the largest number of items in a set, which is public; None: the number of columns
+    positions         True: best and worst are positions in the set, counted from 1
+    design_file       a CSV file of all sets: version (if there are several), set, and their items
+    version, set      the columns that say which set of the design file was shown
     delimiter         what separates the cells of a CSV file; None: detected
     pairs             the public list of pairs that people may be asked about; None: all
     by, groups        the column of a vote's group, and the public list of all groups, for `rank_by_group`
@@ -129,7 +149,10 @@ def read_votes(
     Votes(a pyarrow table, 3 items, confidential)
     """
     opened = open_votes(source, delimiter)
-    shape = recognise(opened.columns, winner=winner, loser=loser, tie=tie, a=a, b=b, outcome=outcome, person=person)
+    long = {"winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome}
+    sets = {"best": best, "worst": worst, "shown": shown, "set_size": set_size, "positions": flag("positions", positions),
+            "design_file": design_file, "version": version, "set": set}  # fmt: skip
+    recognised = _recognise(opened.columns, shape, long, sets, person)
     if (by is None) != (groups is None):
         raise VotesError(
             f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
@@ -137,16 +160,49 @@ def read_votes(
     group_of = _group_of(by, flag("by_person", by_person))
     if by is not None:
         require_column(opened.columns, "by", by)
-        shape = shape.with_group(by)
+        recognised = recognised.with_group(by)
     if (items is None) != flag("items_from_votes", items_from_votes):
         raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
-    read = opened.read(shape.columns)
-    _require_as_written(read, shape)
-    declared = _items_in(read, shape) if items is None else declare(items)
+    read = opened.read(recognised.columns)
+    _require_as_written(read, recognised)
+    declared = _items_in(read, recognised) if items is None else declare(items)
     if pairs is not None:
-        declared = with_pairs(declared, pairs)
+        declared = with_pairs(declared, _require_no_sets(pairs, recognised))
+    if recognised.set_size != declared.shown:
+        declared = replace(declared, shown=recognised.set_size)
     group_names = None if groups is None else declare_groups(groups)
-    return Votes(read, shape, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of)
+    return Votes(read, recognised, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of)
+
+
+ShapeWord = Literal["long", "best-worst"]
+
+
+def _recognise(
+    columns: tuple[str, ...], shape: str | None, long: dict[str, str | None], sets: dict[str, Any], person: str | None
+) -> Shape:
+    """The shape that was asked for, or that the names of the columns and the options leave no doubt about."""
+    if shape not in (None, *get_args(ShapeWord)):
+        raise VotesError(
+            f"{option('shape')} must be one of {', '.join(get_args(ShapeWord))}; got {option('shape', repr(shape))}"
+        )
+    of_sets, of_long = ([name for name, given in roles.items() if given] for roles in (sets, long))
+    if shape is None and not of_long and (of_sets or looks_like_sets(columns)):
+        shape = "best-worst"
+    strange = of_long if shape == "best-worst" else of_sets
+    if strange:
+        raise VotesError(
+            f"{option(strange[0])} is not for votes of the shape {shape or 'long'}; leave it out, or choose another "
+            f"{option('shape')}"
+        )
+    return recognise_sets(columns, person=person, **sets) if shape == "best-worst" else (
+        recognise(columns, **long, person=person)
+    )  # fmt: skip
+
+
+def _require_no_sets(pairs: Iterable[tuple[object, object]], shape: Shape) -> Iterable[tuple[object, object]]:
+    if shape.in_sets:
+        raise VotesError(f"{option('pairs')} is for votes on pairs, and these are best-worst sets; leave it out")
+    return pairs
 
 
 def _group_of(by: str | None, by_person: bool) -> GroupOf:

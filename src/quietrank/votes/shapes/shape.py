@@ -27,6 +27,10 @@ class Shape(ABC):
     """the column that names the person"""
     group: str | None
     """the column of the group"""
+    set_size: int = 2
+    """how many items a vote is about, at most: more than 2 for best–worst sets; public"""
+    in_sets: ClassVar[bool] = False
+    """whether rows also have the items that were shown, and what is wrong with them (best_worst.py)"""
 
     @property
     @abstractmethod
