@@ -52,6 +52,7 @@ SOLUTIONS = ("epsilon", "people")
 THEMES = ("light", "dark")
 SPREADS = ("close", "typical", "clear", "paper")
 SHAPES = ("long", "arena")
+ROW_SHAPES = ("long", "best-worst")
 
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""
@@ -162,6 +163,24 @@ class VotesOptions:
     b: Annotated[str | None, column("Column of the second item.", "COLUMN", "--b")] = None
     outcome: Annotated[str | None, column("Column that says a, b or tie.", "COLUMN")] = None
     person: Annotated[str | None, column("Column that names the person.", "COLUMN")] = None
+    shape: Annotated[
+        str | None, column("What a row is; without it, as the names of the columns say.", choice(ROW_SHAPES))
+    ] = None
+    best: Annotated[str | None, column("For best-worst: column of the best item of a set.", "COLUMN")] = None
+    worst: Annotated[str | None, column("For best-worst: column of the worst item of a set.", "COLUMN")] = None
+    shown: Annotated[
+        str | None,
+        column("For best-worst: columns of the items shown (a,b,c or item*), or one that lists them.", "COLUMNS"),
+    ] = None
+    set_size: Annotated[int | None, column("For best-worst: the most items in a set; public.", "M")] = None
+    positions: Annotated[
+        bool, column("For best-worst: best and worst are positions in the set, from 1.", None, "--positions")
+    ] = False
+    design_file: Annotated[
+        Path | None, column("For best-worst: all sets, as a CSV file of version, set and items.", "FILE")
+    ] = None
+    version: Annotated[str | None, column("With --design-file: column of its version.", "COLUMN", "--version")] = None
+    set: Annotated[str | None, column("With --design-file: column of its set.", "COLUMN", "--set")] = None
     delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
 
     def read(
@@ -190,7 +209,10 @@ class VotesOptions:
         )
 
 
-COLUMNS = ("winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter")
+COLUMNS = (
+    "winner", "loser", "tie", "a", "b", "outcome", "person", "shape", "best", "worst", "shown", "set_size", "positions",
+    "design_file", "version", "set", "delimiter",
+)  # fmt: skip
 
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:

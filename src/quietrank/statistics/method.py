@@ -83,11 +83,11 @@ def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *,
         promise.require_pairs(option("method", method))
     if design is Design.PRIVATE and method is Method.BRADLEY_TERRY:
         require_known_sets(promise.privacy)
-    if design is Design.PUBLIC or method is Method.NET_WINS:
+    if design is Design.PUBLIC:
         return NET_WINS
     if design is Design.PRIVATE:
-        return NET_WINS_AND_SHOWN
-    if promise.total_is_public or (method is Method.AUTO and not free_total):
+        return NET_WINS if method is Method.NET_WINS else NET_WINS_AND_SHOWN
+    if promise.total_is_public or (not free_total and method in (Method.AUTO, Method.NET_WINS)):
         return NET_WINS
     return _first(offered, NET_WINS_AND_TOTAL, NET_WINS_AND_SHOWN)
 
