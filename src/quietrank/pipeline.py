@@ -380,8 +380,9 @@ def _exact(tally: AnyTally, release: Release) -> Floats:
 def _exact_fit_of_sets(tally: SetTally, release: Release) -> Floats:
     """With the ridge of the release: without one there may be no scores."""
     step, sums = float(tally.step), tally.by_item
-    sets = Sets(len(tally.items), tally.sets, tally.weights * step)
-    return fit_sets(sums.net_wins * step, sets, gamma=release.gamma or 1.0, noise_sd=0.0, noise_kurtosis=0.0).theta
+    sets = Sets(len(tally.items), tally.sets, np.asarray(tally.weights * step, np.float64))
+    net_wins = np.asarray(sums.net_wins * step, np.float64)
+    return fit_sets(net_wins, sets, gamma=release.gamma or 1.0, noise_sd=0.0, noise_kurtosis=0.0).theta
 
 
 def _exact_fit(tally: Tally | PairTally, release: Release) -> Floats:

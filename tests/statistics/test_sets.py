@@ -62,7 +62,7 @@ def _contribution(said: tuple[Answer, ...], n: int, shown: int, L: int | None, s
         s[best], s[worst], total = s[best] + weight / 2, s[worst] - weight / 2, total + weight
         for item in items:
             d[item] += weight
-    vectors = {
+    vectors: dict[Statistic, list[Fraction]] = {
         NET_WINS: s,
         NET_WINS_AND_TOTAL: [*s, total],
         NET_WINS_AND_SHOWN: [*s, *(SHOWN_SHARE * value for value in d)],

@@ -79,8 +79,8 @@ def expected_rates(noisy: NoisyTally, theta: Floats) -> Floats:
 def notes_of_sets(items: Items, design: Design, method: str) -> list[str]:
     """What a reader has to know and believe where votes are best–worst sets."""
     notes = [
-        f"A vote is the best and the worst of a set of up to {items.shown} items: it counts once, whatever it implies about "
-        "pairs, and less where the set is smaller."
+        f"A vote is the best and the worst of a set of up to {items.shown} items: it counts once, whatever it implies "
+        "about pairs, and less where the set is smaller."
     ]
     if design is Design.PUBLIC:
         notes.append("Which sets were shown, and how often, is treated as public; what was chosen from them is not.")
@@ -90,8 +90,8 @@ def notes_of_sets(items: Items, design: Design, method: str) -> list[str]:
         )
     if method == "bradley-terry":
         notes.append(
-            "Scores are those of the maxdiff model: two items are named best and worst of a set with odds that grow with "
-            "exp(score of the best - score of the worst)."
+            "Scores are those of the maxdiff model: two items are named best and worst of a set with odds that grow "
+            "with exp(score of the best - score of the worst)."
         )
     if method == "win-rate":
         notes.append("Win rates are net wins per time shown: 1 is always the best, 0 always the worst.")

@@ -4,8 +4,8 @@ P(b, v | S) = exp(θ_b − θ_v)/Z_S with Z_S = Σ_{i≠j∈S} exp(θ_i − θ_j
 
     f(θ) = ½ Σ_S c_S ln Z_S(θ) − s̃·θ + (γ/2)‖θ‖²,   c_S how often S was shown, s̃ the net wins:
 
-half the negative log-likelihood, which needs nothing else. ln Z_S generates the cumulants of 2x, x = ½(e_b − e_v) what an
-answer adds to s: so E[x | S] = ½∇ln Z_S and Cov(x | S) = ¼∇²ln Z_S. With A = Σe^θ, B = Σe^−θ, p_i = e^θ_i B/Z and
+half the negative log-likelihood, which needs nothing else. ln Z_S generates the cumulants of 2x, x = ½(e_b − e_v) what
+an answer adds to s: so E[x | S] = ½∇ln Z_S and Cov(x | S) = ¼∇²ln Z_S. With A = Σe^θ, B = Σe^−θ, p_i = e^θ_i B/Z and
 q_i = e^−θ_i A/Z: ∇ln Z = p − q, and ∇²ln Z = diag(p + q) − (E + Eᵀ)/Z − ∇∇ᵀ with E_ij = e^(θ_i − θ_j).
 """
 
@@ -55,7 +55,8 @@ class Sets:
         """The same for a matrix of values for each set; n by n."""
         both = self.there[:, :, None] & self.there[:, None, :]
         flat = self.places[:, :, None] * self.n + self.places[:, None, :]
-        return np.bincount(flat[both], values[both], self.n**2).reshape(self.n, self.n)
+        sums = np.bincount(flat[both], values[both], self.n**2).astype(np.float64, copy=False)
+        return np.asarray(sums.reshape(self.n, self.n))
 
     @cached_property
     def exposure(self) -> Floats:
@@ -164,7 +165,7 @@ def minimise(s: Floats, sets: Sets, gamma: float) -> tuple[Floats, float]:
         norm = float(np.linalg.norm(gradient))
         if norm <= TOLERANCE * scale:
             return theta, norm
-        step = np.linalg.solve(at.curvature + gamma * np.eye(sets.n), gradient)
+        step = np.asarray(np.linalg.solve(at.curvature + gamma * np.eye(sets.n), gradient), dtype=np.float64)
         theta, at = _shorter(theta, step, at, s, gamma, float(gradient @ step), sets)
     if not (isfinite(norm) and norm <= 1e-4 * scale):
         raise ArithmeticError("the scores of the sets were not found")

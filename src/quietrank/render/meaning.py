@@ -55,8 +55,8 @@ SCORES = {
 SCORES_OF_SETS = {
     "net-wins": "Net wins are half of the times best minus the times worst: 0 is an even record.",
     "win-rate": (
-        "Net wins per time shown are ½ + (times best − times worst)/(2 × times shown): 1 is always the best, 0 always the "
-        "worst, 0.5 is even."
+        "Net wins per time shown are ½ + (times best − times worst)/(2 × times shown): 1 is always the best, 0 always "
+        "the worst, 0.5 is even."
     ),
     "bradley-terry": "Scores are those of the model of best–worst choices (maxdiff); an average item has 0.",
 }

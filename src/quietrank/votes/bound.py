@@ -10,7 +10,7 @@ votes alone. Four ways:
   they add to the statistic is at most C; checked in integers;
 - capped, where the unit is one vote but no person may have more than L: L of their votes weigh 1, the rest 0.
 
-A vote on a best–worst set of m items weighs the part (m − 1)/(M − 1) of that, rounded down, M the declared largest size.
+A vote on a best–worst set of m items weighs the part (m − 1)/(M − 1) of that, rounded down, M the declared largest m.
 
 Where each vote has its own group, a person is bounded over all groups together: L is the total weight in all of them,
 an answer is one per group and pair, and the norm that is clipped is that of the vector over all groups and items.

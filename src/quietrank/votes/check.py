@@ -21,8 +21,8 @@ from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
-from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, UNREADABLE, judged, snapshot
 from quietrank.votes.sets import shown_columns
+from quietrank.votes.snapshot import FLAWS, NO_FLAW, NOT_ANSWERED, NUMBER, UNREADABLE, judged, snapshot
 from quietrank.votes.sources import collect, no_votes
 
 if TYPE_CHECKING:

@@ -150,8 +150,10 @@ def read_votes(
     """
     opened = open_votes(source, delimiter)
     long = {"winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome}
-    sets = {"best": best, "worst": worst, "shown": shown, "set_size": set_size, "positions": flag("positions", positions),
-            "design_file": design_file, "version": version, "set": set}  # fmt: skip
+    sets = {
+        "best": best, "worst": worst, "shown": shown, "set_size": set_size, "design_file": design_file,
+        "positions": flag("positions", positions), "version": version, "set": set,
+    }  # fmt: skip
     recognised = _recognise(opened.columns, shape, long, sets, person)
     if (by is None) != (groups is None):
         raise VotesError(

@@ -1,4 +1,4 @@
-"""Best–worst sets in many dialects: each is read to the same tally, and what is wrong is refused with row and remedy."""
+"""Best–worst sets in many dialects: each is read to the same tally, and what is wrong is refused with its row."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def test_sets_of_two_are_votes_on_pairs() -> None:
     long = read_votes(pa.table({"person": ["a", "b"], "winner": ["y", "z"], "loser": ["x", "y"]}), ["x", "y", "z"])
     one, other = (count_votes(each, bounded(each)) for each in (votes, long))
     (first,), (second,) = one, other
-    assert isinstance(first, Tally) and isinstance(second, Tally)
+    assert isinstance(first, Tally)
+    assert isinstance(second, Tally)
     assert (first.wins.tolist(), first.losses.tolist()) == (second.wins.tolist(), second.losses.tolist())
 
 

@@ -224,8 +224,8 @@ def recognise_sets(
     for role, column in _given(best=best, worst=worst, person=person, version=version, set=set).items():
         require_column(names, role, column)
     found = {"best": best or only_one(names, BEST_NAMES), "worst": worst or only_one(names, WORST_NAMES)}
-    for role, column in found.items():
-        if column is None:
+    for role, name in found.items():
+        if name is None:
             raise VotesError(
                 f"no column is called {role}; say which names the {role} item of a set with {option(role)} (the "
                 f"columns are {listed(names)})"
@@ -248,7 +248,8 @@ def _size(argument: object) -> int | None:
     size = None if argument is None else whole_number(argument)
     if argument is not None and (size is None or not 2 <= size <= MOST_SHOWN):
         raise VotesError(
-            f"{option('set_size')} must be a whole number from 2 to {MOST_SHOWN}; got {option('set_size', repr(argument))}"
+            f"{option('set_size')} must be a whole number from 2 to {MOST_SHOWN}; got "
+            f"{option('set_size', repr(argument))}"
         )
     return size
 
