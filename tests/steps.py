@@ -28,13 +28,14 @@ from quietrank.promise.privacy import GroupOf, Privacy, Unit
 from quietrank.promise.promise import Bounded, Clip, Promise
 from quietrank.statistics.method import STATISTICS, Method
 from quietrank.statistics.scores import SCORES
+from quietrank.statistics.sets import NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Statistic
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally, Tallies, Tally
 from quietrank.votes.tally import count_votes
 
-COUNTS = [statistic for statistic in STATISTICS.values() if statistic != SCORES]
-"""every statistic that is counted"""
+COUNTS = [statistic for statistic in STATISTICS.values() if statistic not in (SCORES, NET_WINS_AND_SHOWN)]
+"""every statistic that is counted from votes on pairs"""
 
 GROUPS = ("north", "south")
 """some groups, where it does not matter which"""

@@ -17,12 +17,12 @@ import numpy as np
 
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.limit import LimitNoise
-from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
+from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs, PublicSets
 from quietrank.mechanisms.scatter import Around, ScatterNoise
 from quietrank.promise.accounting import Charge, Cost, Ledger, as_written
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
-from quietrank.votes.tallies import PairTally, PeopleByVotes, Tallies, Tally
+from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats, Integers
@@ -165,7 +165,7 @@ def _charge(tallies: Tallies, calibrated: Calibrated, scatter: ScatterNoise | No
     return Charge(privacy, replace(cost, epsilon=privacy.epsilon), f"{what}, and its scatter")
 
 
-def _noised(tally: Tally | PairTally, calibrated: Calibrated, people: int | None, ledger_entry: str | None) -> Noised:
+def _noised(tally: AnyTally, calibrated: Calibrated, people: int | None, ledger_entry: str | None) -> Noised:
     """The one line that draws noise, and what is public in addition."""
     sums, public = tally.by_item, calibrated.privacy.design is Design.PUBLIC
     return Noised(
@@ -173,12 +173,13 @@ def _noised(tally: Tally | PairTally, calibrated: Calibrated, people: int | None
         public_exposure=_in_votes(sums.exposure, tally) if public else None,
         public_total=_public_total(sums, calibrated),
         public_pairs=_pairs(tally) if public and isinstance(tally, PairTally) else None,
+        public_sets=_sets(tally) if public and isinstance(tally, SetTally) else None,
         ledger_entry=ledger_entry,
         people=people if calibrated.promise.people_are_public else None,
     )
 
 
-def exact_values(tally: Tally | PairTally, calibrated: Calibrated) -> Any:
+def exact_values(tally: AnyTally, calibrated: Calibrated) -> Any:
     """The statistic on the lattice of its noise, exactly; confidential."""
     statistic = calibrated.statistic
     counts = tally if statistic.by_pair else tally.by_item
@@ -205,5 +206,10 @@ def _pairs(tally: PairTally) -> PublicPairs:
     return PublicPairs(tally.i, tally.j, _in_votes(tally.wins_i + tally.wins_j, tally))
 
 
-def _in_votes(steps: Integers, tally: Tally | PairTally) -> Floats:
+def _sets(tally: SetTally) -> PublicSets:
+    """What was shown: the design; what was chosen from it is the answer."""
+    return PublicSets(tally.sets, _in_votes(tally.weights, tally))
+
+
+def _in_votes(steps: Integers, tally: AnyTally) -> Floats:
     return np.asarray(steps * float(tally.step))

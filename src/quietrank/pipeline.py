@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, overload
 
 import numpy as np
@@ -24,6 +24,7 @@ from quietrank.maths.clustered import ClusterError
 from quietrank.maths.fit import Fit, fit_pairs
 from quietrank.maths.links import Link, LinkWord, get_link
 from quietrank.maths.pairs import Pairs
+from quietrank.maths.sets import Sets, fit_sets
 from quietrank.maths.tied_fit import fit_tied_pairs
 from quietrank.mechanisms.choose import Choice, choose, chosen_limit, limited, released_by
 from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
@@ -44,7 +45,7 @@ from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord,
 from quietrank.statistics.method import NO_TIES, Method, MethodWord, Ties, TiesWord, needs_pairs
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
-from quietrank.votes.tallies import PairTally, Tally
+from quietrank.votes.tallies import AnyTally, PairTally, SetTally, Tally
 from quietrank.votes.tally import Counting, count_votes, counting, taking
 
 Gamma = float | Literal["auto"]
@@ -337,6 +338,11 @@ def fit(
     """
     if not isinstance(votes, Votes):
         raise QuietrankError("give what read_votes returned: fit(read_votes(...))")
+    if votes.items.in_sets:
+        raise QuietrankError(
+            "fit is for votes on pairs: Bradley-Terry scores of best-worst sets would be stretched; use rank with "
+            f"{option('method', 'bradley-terry')}, which uses the likelihood of the sets"
+        )
     by_person = votes.names_people if cluster is None else flag("cluster", cluster)
     view = View.of(level, False, Scale.LOG_ODDS, None)
     with counting(_ungrouped(votes), EVERY_VOTE, by_pair=True, again=by_person) as counted:
@@ -352,7 +358,7 @@ def fit(
     return NonPrivateFit.of(exact.items, fitted, gradients, level=view.level)
 
 
-def _fitted(exact: Tally | PairTally, ridge: float, link: LinkWord, ties: Ties) -> Fit:
+def _fitted(exact: AnyTally, ridge: float, link: LinkWord, ties: Ties) -> Fit:
     if ties is Ties.HALF:
         return fit_pairs(_pairs(exact), ridge, link)
     if not _is(link, "logistic"):
@@ -360,10 +366,10 @@ def _fitted(exact: Tally | PairTally, ridge: float, link: LinkWord, ties: Ties) 
             f"{option('ties', Ties.DAVIDSON)} goes with {option('link', 'logistic')}; leave {option('link')} out, or "
             f"use {option('ties', Ties.HALF)}"
         )
-    return fit_tied_pairs(_pairs(exact), float(exact.step) * (exact.ties or 0), ridge)
+    return fit_tied_pairs(_pairs(exact), float(exact.step) * (exact.by_item.ties or 0), ridge)
 
 
-def _pairs(exact: Tally | PairTally) -> Pairs:
+def _pairs(exact: AnyTally) -> Pairs:
     assert isinstance(exact, PairTally)
     wins_i, wins_j = (np.asarray(wins * float(exact.step), np.float64) for wins in (exact.wins_i, exact.wins_j))
     return Pairs(len(exact.items), exact.i.astype(np.int32), exact.j.astype(np.int32), wins_i, wins_j)
@@ -376,7 +382,7 @@ def exact_scores(votes: Votes, release: Release | GroupedRelease) -> dict[str, d
     """
     published_as = release if isinstance(release, Release) else release.releases[0][1]
     by_pair = published_as.method == Method.BRADLEY_TERRY
-    exact = count_votes(votes, EVERY_VOTE, by_pair=by_pair, may_be_empty=True)
+    exact = count_votes(votes, replace(EVERY_VOTE, shown=votes.items.shown), by_pair=by_pair, may_be_empty=True)
     groups = {"": release} if isinstance(release, Release) else dict(release)
     tallies = dict(exact.by_group)
     if isinstance(release, GroupedRelease) and release.overall is not None:
@@ -387,14 +393,24 @@ def exact_scores(votes: Votes, release: Release | GroupedRelease) -> dict[str, d
     }
 
 
-def _exact(tally: Tally | PairTally, release: Release) -> Floats:
+def _exact(tally: AnyTally, release: Release) -> Floats:
     """Exact scores in the order of the items, on the scale of the release."""
+    if isinstance(tally, SetTally):
+        return _on_scale(_exact_fit_of_sets(tally, release), release)
     if release.method == Method.BRADLEY_TERRY:
         return _on_scale(_exact_fit(tally, release), release)
     step, counts = float(tally.step), tally.by_item
     if release.method == Method.WIN_RATE:
         return np.asarray(0.5 + counts.net_wins / np.maximum(counts.exposure, 1))
     return np.asarray(step * (counts.wins if release.method == Method.WINS else counts.net_wins))
+
+
+def _exact_fit_of_sets(tally: SetTally, release: Release) -> Floats:
+    """With the ridge of the release: without one there may be no scores."""
+    step, sums = float(tally.step), tally.by_item
+    sets = Sets(len(tally.items), tally.sets, np.asarray(tally.weights * step, np.float64))
+    net_wins = np.asarray(sums.net_wins * step, np.float64)
+    return fit_sets(net_wins, sets, gamma=release.gamma or 1.0, noise_sd=0.0, noise_kurtosis=0.0).theta
 
 
 def _exact_fit(tally: Tally | PairTally, release: Release) -> Floats:

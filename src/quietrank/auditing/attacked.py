@@ -126,7 +126,7 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
 
 def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
     for first, rest in (
-        _grouped(), _spread(), _askable(), _capped(), _unanswered(), _tied(), _other_perturbed()
+        _grouped(), _spread(), _askable(), _capped(), _unanswered(), _tied(), _sets(), _other_perturbed()
     ):  # fmt: skip
         yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
     for mechanism in _others():
@@ -239,6 +239,28 @@ def _unanswered() -> tuple[list[Words], list[Words]]:
         unanswered | {"mechanism": LAPLACE, "design": "uniform", "groups": GROUPS},
         unanswered | {"mechanism": GAUSSIAN, "design": "uniform", "delta": DELTA},
         unanswered | {"mechanism": PERTURBED},
+    ]
+    return first, rest
+
+
+def _sets() -> tuple[list[Words], list[Words]]:
+    """Best–worst sets of three of six items, and smaller ones, in the quick form and beyond."""
+    sets: Words = {"mechanism": LAPLACE, "items": 6, "set_size": 3}
+    first: list[Words] = [
+        sets | PEOPLE,
+        sets | PEOPLE | {"neighbours": "outcome", "method": Method.BRADLEY_TERRY},
+    ]
+    rest: list[Words] = [
+        *(sets | VOTES | {"neighbours": neighbours} for neighbours in ("replace", "add-remove")),
+        sets | PEOPLE | {"neighbours": "add-remove"},
+        sets | PEOPLE | {"design": "uniform"},
+        sets | PEOPLE | {"method": Method.NET_WINS},
+        sets | VOTES | {"neighbours": "outcome", "method": Method.BRADLEY_TERRY},
+        sets | PEOPLE | SPLIT,
+        sets | PEOPLE | SPREAD,
+        sets | CAPPED,
+        sets | PEOPLE | {"mechanism": GAUSSIAN, "delta": DELTA, "clip": CLIP, "method": Method.NET_WINS},
+        sets | VOTES | {"mechanism": GAUSSIAN, "delta": DELTA, "method": Method.NET_WINS},
     ]
     return first, rest
 

@@ -109,6 +109,7 @@ class Case:
         n, inside = len(self.items), self.perturbed or PERTURBED_MLE
         words = {
             f"{self.items.askable} of {n * (n - 1) // 2} pairs": self.items.pairs is not None,
+            f"sets of {self.items.shown}": self.items.in_sets,
             f"at most {self.privacy.max_per_person} of each person": self.capped,
             f"{len(self.groups or ())} groups{' of votes' if self.spread else ''}": self.groups is not None,
             "rows without an answer": self.promise.leaves_out,
@@ -140,6 +141,7 @@ def make_case(
     epsilon: float = 1.0,
     items: int = 4,
     pairs: tuple[tuple[int, int], ...] | None = None,
+    set_size: int = 2,
     groups: tuple[str, ...] | None = None,
     group_of: GroupOf = GroupOf.PERSON,
     leaves_out: bool = False,
@@ -148,13 +150,15 @@ def make_case(
     ties: Ties = Ties.HALF,
     **bounds: Any,
 ) -> Case:
-    """A case in plain words; `pairs` are places on the list, `bounds` max_per_person, one_per_pair, delta and clip."""
+    """A case in plain words; `pairs` are places on the list, `bounds` max_per_person, one_per_pair, delta and clip.
+    With a `set_size` above 2 votes are best–worst sets."""
     design = design or ("public" if neighbours == Neighbours.OUTCOME else "private")
     listed = declare([f"item {k}" for k in range(items)])
     if pairs is not None:
         listed = with_pairs(listed, [(listed.names[i], listed.names[j]) for i, j in pairs])
+    listed = replace(listed, shown=set_size)
     privacy = Privacy(epsilon, unit, neighbours=neighbours, design=design, **bounds)
-    promise = Promise(privacy, listed, groups, group_of, leaves_out)
+    promise = Promise(privacy, listed, groups, group_of, leaves_out or listed.in_sets)
     if isinstance(mechanism, PerturbedMLE):
         ridge = _ridge(promise, calibration, link)
         return Case(mechanism.with_options(ridge, None, calibration, link), promise, Method.BRADLEY_TERRY)

@@ -15,6 +15,7 @@ import numpy as np
 from quietrank.auditing.cases import Case
 from quietrank.maths import zonotopes
 from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.promise.items import Items
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.statistics.method import Ties
 
@@ -127,7 +128,23 @@ def _related(case: Case, answers: Saying, instead: Saying) -> tuple[Saying, Sayi
     """The unit's answers, and the answers that replace them, as far as the relation allows it."""
     if case.privacy.neighbours is Neighbours.ADD_REMOVE:
         return answers, ()
-    return answers, _turned(answers) if case.privacy.neighbours is Neighbours.OUTCOME else instead
+    if case.privacy.neighbours is Neighbours.REPLACE:
+        return answers, instead
+    return answers, _rechosen(case, answers) if case.items.in_sets else _turned(answers)
+
+
+def _rechosen(case: Case, answers: Saying) -> Saying:
+    """Other answers to the same best–worst sets: the worst becomes the best, and a third item the worst."""
+    others = [[item for item in set_of(case.items, i, j) if item not in (i, j)] for i, j, _ in answers]
+    return tuple((j, (more or [i])[0], answer) for (i, j, answer), more in zip(answers, others, strict=True))
+
+
+def set_of(items: Items, i: int, j: int) -> tuple[int, ...]:
+    """The best–worst set that two items stand for: their block of M on the list, or where they have none in common, the
+    two alone, which is a smaller set."""
+    start = i // items.shown * items.shown
+    block = range(start, start + items.shown)
+    return tuple(block) if j in block and block[-1] < len(items) else tuple(sorted((i, j)))
 
 
 def _placed(case: Case, answers: Saying, instead: Saying) -> list[Change]:
@@ -187,10 +204,18 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
     i, j = pairs[0]
     near = next(pair[0] for pair in pairs if pair[1] == last)
     one: Saying = ((i, j, "a"),)
+    far: list[Saying] = [((case.items.shown, case.items.shown + 1, "a"),)] if case.items.in_sets else []
     tie: Saying = ((i, j, "tie"),)
     apart = _ties_and_wins(case)
     if case.privacy.unit is Unit.COMPARISON:
-        return [*apart, (one, _turned(one)), (tie, ((near, last, "a"),)), (one, tie), (((last, near, "a"),), one)]
+        return [
+            *apart,
+            *((one, other) for other in far),
+            (one, _turned(one)),
+            (tie, ((near, last, "a"),)),
+            (one, tie),
+            (((last, near, "a"),), one),
+        ]
     cut, first, second = _split(case)
     full = (*cut, *first, *second)
     within_tied = tuple((i, j, "tie") for i, j, _ in (*first, *second))
@@ -208,6 +233,8 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
         (tie * limit, ((last, near, "b"),) * limit),
         (one * 5 + _turned(one) * 2, ((last, near, "tie"), (near, last, "a"), (j, i, "a"))),
     ]
+    if case.items.in_sets:
+        many = [*((one * limit, other * (20 * limit + 1)) for other in far), *many]
     return [*apart, *whole, *many, *rest] if case.privacy.one_per_pair else [*apart, *many, *whole, *rest]
 
 
@@ -268,7 +295,8 @@ def _random_changes(case: Case, rng: np.random.Generator) -> Iterator[Change]:
     while True:
         answers, instead = _random_saying(case, rng), _random_saying(case, rng)
         if case.privacy.neighbours is Neighbours.OUTCOME:
-            instead = tuple((i, j, str(rng.choice(["a", "b", "tie"]))) for i, j, _ in answers)
+            said = _rechosen(case, answers) if case.items.in_sets else answers
+            instead = tuple((i, j, str(rng.choice(["a", "b", "tie"]))) for i, j, _ in said)
         elif case.privacy.neighbours is Neighbours.ADD_REMOVE:
             instead = ()
         replaced = case.privacy.neighbours is Neighbours.REPLACE

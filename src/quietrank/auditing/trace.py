@@ -17,6 +17,7 @@ import numpy as np
 
 from quietrank import crossing, pipeline
 from quietrank.arrays import Integers
+from quietrank.auditing import neighbours
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Row
 from quietrank.errors import QuietrankError
@@ -28,11 +29,11 @@ from quietrank.mechanisms.mechanism import Calibrated, Noised
 from quietrank.mechanisms.scatter import ScatterNoise
 from quietrank.promise.accounting import Charge, Ledger
 from quietrank.promise.privacy import AUTO, GroupOf
-from quietrank.statistics.method import Ties
+from quietrank.statistics.method import Ties, needs_pairs
 from quietrank.votes import read as votes
 from quietrank.votes import tally
 from quietrank.votes.read import Votes
-from quietrank.votes.tallies import PairTally, Tallies, Tally
+from quietrank.votes.tallies import AnyTally, PairTally, Tallies
 
 GROUP = "region"
 """the column of the group"""
@@ -60,8 +61,10 @@ class Seen:
 
 
 def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool = False) -> Path:
-    """The votes as a CSV file, in one of the two shapes."""
+    """The votes as a CSV file, in one of the two shapes; or as best–worst sets."""
     names, split = case.items.names, case.groups is not None
+    if case.items.in_sets:
+        return _write_sets(case, rows, path)
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         header = ["person", "winner", "loser", "tie"] if by_winner else ["person", "item_a", "item_b", "outcome"]
@@ -71,6 +74,22 @@ def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool 
                 i, j = (j, i) if answer == "b" else (i, j)
                 answer = {"tie": "yes", "?": "?"}.get(answer, "no")
             writer.writerow([person, names[i], names[j], answer] + [group] * split)
+    return path
+
+
+def _write_sets(case: Case, rows: Sequence[Row], path: Path) -> Path:
+    """Two items stand for a set; a tie for one without an answer, and what cannot be read for a best that is worst."""
+    names, items = case.items.names, case.items
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        shown = [f"item{k}" for k in range(1, items.shown + 1)]
+        writer.writerow(["person", *shown, "best", "worst"] + [GROUP] * (case.groups is not None))
+        for person, i, j, answer, group in rows:
+            best, worst = {"a": (i, j), "b": (j, i), "?": (i, i)}.get(answer, (None, None))
+            members = [names[item] for item in neighbours.set_of(items, i, j)]
+            said = ["" if item is None else names[item] for item in (best, worst)]
+            cells = [person, *members, *[""] * (items.shown - len(members)), *said]
+            writer.writerow(cells + [group] * (case.groups is not None))
     return path
 
 
@@ -89,7 +108,8 @@ def count(case: Case, read_from: Votes) -> Tallies:
     calibrated = case.calibrated
     bounded = calibrated.promise.bounded(calibrated.clip)
     empty = not case.privacy.votes_are_public
-    return tally.count_votes(read_from, bounded, by_pair=calibrated.statistic.by_pair, may_be_empty=empty)
+    by_pair = calibrated.statistic.by_pair or needs_pairs(case.method, case.privacy)
+    return tally.count_votes(read_from, bounded, by_pair=by_pair, may_be_empty=empty)
 
 
 def cross(tallies: Tallies, calibrated: Calibrated, ledger: Ledger | None = None) -> list[Noised]:
@@ -124,7 +144,7 @@ def statistics(tallies: Tallies, calibrated: Calibrated) -> Integers:
     return np.array([_statistic(one, calibrated) for one in tallies])
 
 
-def _statistic(counted: Tally | PairTally, calibrated: Calibrated) -> Integers:
+def _statistic(counted: AnyTally, calibrated: Calibrated) -> Integers:
     if isinstance(counted, PairTally):
         return pair_wins(counted)
     return np.asarray(crossing.exact_values(counted, calibrated))
@@ -149,7 +169,8 @@ def see(case: Case, read_from: Votes) -> Seen:
 def _public(noisy: NoisyTally) -> dict[str, Any]:
     """Every field of the noisy tally except the noisy values, of which only the number is public."""
     public = {field.name: getattr(noisy, field.name) for field in fields(noisy) if field.name != "values"}
-    pairs = public.pop("public_pairs")
+    pairs, sets = public.pop("public_pairs"), public.pop("public_sets")
+    public["sets"] = None if sets is None else [sets.sets.tolist(), sets.counts.tolist()]
     public["pairs"] = None if pairs is None else [tuple(pairs.i), tuple(pairs.j), tuple(pairs.counts)]
     if noisy.public_exposure is not None:
         public["public_exposure"] = tuple(noisy.public_exposure.tolist())
@@ -177,6 +198,8 @@ def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None)
     try:
         rank = pipeline.rank if case.groups is None else pipeline.rank_by_group
         published = rank(read_from, case.privacy, **options).to_dict()
+        if inside is None:
+            published["gamma"] = None  # chosen from the noisy counts
     except QuietrankError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     return _without_noise(published) | {"charges": ledger.charges}

@@ -55,7 +55,7 @@ SPREADS = ("close", "typical", "clear", "paper")
 SHAPES = ("long", "arena")
 BOTH_BAD = ("tie", "drop")
 INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
-VOTE_SHAPES = ("long", "wide", "rankings")
+VOTE_SHAPES = ("long", "wide", "rankings", "best-worst")
 UNRANKED = ("missing", "last")
 
 MECHANISM = "MECHANISM"
@@ -194,20 +194,13 @@ class VotesOptions:
     ] = None
     wins_b: Annotated[str | None, column("Column of how often b won.", "COLUMN")] = None
     person: Annotated[str | None, column("Column that names the person.", "COLUMN")] = None
-    delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
-    encoding: Annotated[str | None, column("Of text files that are not UTF-8, such as cp1252.", "NAME")] = None
-    sheet: Annotated[str | None, column("Sheet of an Excel workbook; the first without it.", "NAME")] = None
-    input_format: Annotated[
-        str | None,
-        column("Of the votes; without it by the files' names, and csv from standard input.", choice(INPUT_FORMATS)),
-    ] = None
-    where: Annotated[
-        str | None,
-        column("Count only rows that meet this public condition, such as \"language = 'de'\".", "CONDITION"),
-    ] = None
     shape: Annotated[
         str | None,
-        column("What a row is: a vote, a person with a column per pair, or a person's ranking.", choice(VOTE_SHAPES)),
+        column(
+            "What a row is: a vote, a person with a column per pair, a person's ranking, or a best-worst set; without "
+            "it as the names of the columns say.",
+            choice(VOTE_SHAPES),
+        ),
     ] = None
     pair_columns: Annotated[
         str | None,
@@ -217,8 +210,34 @@ class VotesOptions:
     unranked: Annotated[
         str | None, column("For rankings: items left out are not compared, or lose to all others.", choice(UNRANKED))
     ] = None
+    best: Annotated[str | None, column("For best-worst: column of the best item of a set.", "COLUMN")] = None
+    worst: Annotated[str | None, column("For best-worst: column of the worst item of a set.", "COLUMN")] = None
+    shown: Annotated[
+        str | None,
+        column("For best-worst: columns of the items shown (a,b,c or item*), or one that lists them.", "COLUMNS"),
+    ] = None
+    set_size: Annotated[int | None, column("For best-worst: the most items in a set; public.", "M")] = None
+    positions: Annotated[
+        bool, column("For best-worst: best and worst are positions in the set, from 1.", None, "--positions")
+    ] = False
+    design_file: Annotated[
+        Path | None, column("For best-worst: all sets, as a CSV file of version, set and items.", "FILE")
+    ] = None
+    version: Annotated[str | None, column("With --design-file: column of its version.", "COLUMN", "--version")] = None
+    set: Annotated[str | None, column("With --design-file: column of its set.", "COLUMN", "--set")] = None
+    delimiter: Annotated[str | None, column("What separates the columns of a CSV file.", "CHAR")] = None
     header_rows: Annotated[
         int | None, column("Rows of a CSV file between the names of its columns and the votes.", "N")
+    ] = None
+    encoding: Annotated[str | None, column("Of text files that are not UTF-8, such as cp1252.", "NAME")] = None
+    sheet: Annotated[str | None, column("Sheet of an Excel workbook; the first without it.", "NAME")] = None
+    input_format: Annotated[
+        str | None,
+        column("Of the votes; without it by the files' names, and csv from standard input.", choice(INPUT_FORMATS)),
+    ] = None
+    where: Annotated[
+        str | None,
+        column("Count only rows that meet this public condition, such as \"language = 'de'\".", "CONDITION"),
     ] = None
 
     def reads(self) -> list[Path]:
@@ -256,7 +275,7 @@ class VotesOptions:
 COLUMNS = (
     "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
     "person", "delimiter", "encoding", "sheet", "input_format", "where", "shape", "pair_columns", "ranking",
-    "unranked", "header_rows",
+    "unranked", "header_rows", "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
 )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def of_many(sources: Sources) -> Error:
     opponents = np.quantile(theta, (np.arange(OPPONENTS) + 0.5) / OPPONENTS)
     difference = theta[:, None] - opponents
     square = tie_free(estimate, difference).mean(axis=1) if estimate.nu is not None else 0.25
-    sampling, factor, notes = sources.sampling(d * (square - u**2), around_of(noisy.privacy.design, method))
+    sampling, factor, notes = sources.sampling(d * (square - u**2), around_of(noisy, method))
     of_s, notes = sampling + sources.of_net_wins - u * of_d, (*notes, *_few_opponents(method))
     if method is Method.WIN_RATE:
         noise = typical((sources.of_net_wins - u * of_d) / d)

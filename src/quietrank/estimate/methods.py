@@ -11,6 +11,7 @@ import numpy as np
 from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError, SolverError, option
 from quietrank.estimate.noisy import NoisyTally
+from quietrank.estimate.sets import expected_rates, notes_of_sets, scores_of_sets
 from quietrank.maths.davidson import Davidson
 from quietrank.maths.links import LOGISTIC, Link
 from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformDesign, fit_scores, fit_with_ties
@@ -19,6 +20,7 @@ from quietrank.mechanisms.scatter import Around
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.statistics.method import Method, Ties
+from quietrank.statistics.sets import require_known_sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ def estimate(
     win_rate, net_wins = win_rates(noisy), noisy.net_wins
     ridge = nu = None
     if method is Method.BRADLEY_TERRY:
-        fitted = bradley_terry(noisy, gamma, ties)
+        fitted = _maxdiff(noisy, gamma) if noisy.items.in_sets else bradley_terry(noisy, gamma, ties)
         scores, ridge, nu = fitted.theta, fitted.gamma, fitted.nu if ties is Ties.DAVIDSON else None
     else:
         counts = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
@@ -105,6 +107,16 @@ def _ties(noisy: NoisyTally) -> float:
         f"{option('ties', Ties.DAVIDSON)} needs the weight of all ties, and this tally holds {noisy.statistic} only; "
         f"rank with {option('ties', Ties.DAVIDSON)} in the first place, or use {option('ties', Ties.HALF)} here"
     )
+
+
+def _maxdiff(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
+    """Scores of the likelihood of best–worst sets, where something is known of the sets."""
+    _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY)
+    by_pairs = noisy.privacy.design is Design.PUBLIC and noisy.public_sets is None
+    if noisy.privacy.design is Design.PRIVATE or by_pairs:
+        require_known_sets(noisy.privacy)
+    _released(noisy.exposure, noisy, Method.BRADLEY_TERRY)
+    return scores_of_sets(noisy, gamma)
 
 
 def design_of(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign:
@@ -162,7 +174,9 @@ def expected_of(noisy: NoisyTally, method: Method, ties: Ties = Ties.HALF) -> Ex
     resolved, n = resolve(noisy, method, ties), len(noisy.items)
     if noisy.scores is not None:
         return Expected(Around.PAIRS, noisy.scores)
-    around = around_of(noisy.privacy.design, resolved)
+    around = around_of(noisy, resolved)
+    if noisy.items.in_sets and around is Around.EXPOSURES and resolved is Method.BRADLEY_TERRY:
+        return Expected(around, np.clip(expected_rates(noisy, estimate(noisy, resolved).scores), 0, 1))
     if around is Around.PAIRS:
         known = estimate(noisy, resolved, ties=ties)
         return Expected(around, known.scores, known.nu or 0.0)
@@ -174,12 +188,13 @@ def expected_of(noisy: NoisyTally, method: Method, ties: Ties = Ties.HALF) -> Ex
     return Expected(Around.ZERO, np.zeros(n))
 
 
-def around_of(design: Design, method: Method) -> Around:
+def around_of(noisy: NoisyTally, method: Method) -> Around:
     """What a method takes as known about who met whom: nothing, the number of votes, how often each item met others,
-    or every pair."""
+    or every pair. For best–worst sets nothing is known of pairs, but of how often items were shown."""
+    design = noisy.privacy.design
     if method is Method.NET_WINS:
         return Around.ZERO
-    if design is Design.PUBLIC and method is Method.BRADLEY_TERRY:
+    if design is Design.PUBLIC and method is Method.BRADLEY_TERRY and not noisy.items.in_sets:
         return Around.PAIRS
     return Around.VOTES if design is Design.UNIFORM else Around.EXPOSURES
 
@@ -202,6 +217,9 @@ def assumptions(
     notes = []
     if items.from_votes:
         notes.append("The list of items was taken from the votes: which items are on it is treated as public.")
+    if items.in_sets:
+        notes += notes_of_sets(items, privacy.design, method)
+        return (*notes, *(SKIPPED,) * rows_skipped)
     if privacy.design is Design.PUBLIC:
         notes.append("Which pairs were compared, and how often, is treated as public.")
     if privacy.design is Design.UNIFORM and not actual_pairs:
@@ -221,5 +239,8 @@ def assumptions(
     if items.pairs is not None and (parts := len(set(items.graph.component))) > 1:
         notes.append(f"The askable pairs fall into {parts} separate parts: compare items within a part only.")
     if rows_skipped:
-        notes.append("Rows that could not be used were to be skipped; whether there were any is not published.")
+        notes.append(SKIPPED)
     return tuple(notes)
+
+
+SKIPPED = "Rows that could not be used were to be skipped; whether there were any is not published."

@@ -14,7 +14,7 @@ import numpy as np
 
 from quietrank.arrays import Floats, Integers
 from quietrank.mechanisms.limit import ChosenLimit
-from quietrank.mechanisms.mechanism import Calibrated, Law, Noised, PublicPairs, read_only
+from quietrank.mechanisms.mechanism import Calibrated, Law, Noised, PublicPairs, PublicSets, read_only
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.items import Items
@@ -83,6 +83,8 @@ class NoisyTally:
     """the same, where these are the counts of several groups added up"""
     where: str | None = None
     """the condition that rows had to meet to be counted"""
+    public_sets: PublicSets | None = None
+    """under a public design, the best–worst sets that were shown, if the method needs it"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
@@ -136,6 +138,7 @@ class NoisyTally:
             scatter=noised.scatter,
             limit=limit,
             where=where,
+            public_sets=noised.public_sets,
         )
 
     @cached_property
@@ -190,7 +193,7 @@ class NoisyTally:
         released, exposure = self._votes(self._reading.total), self.released_exposure
         if released is not None:
             return float(released)
-        return None if exposure is None else float(exposure.sum()) / 2
+        return None if exposure is None else float(exposure.sum()) / self.items.shown
 
     @property
     def total(self) -> float | None:
@@ -200,8 +203,9 @@ class NoisyTally:
             return weight
         if self.privacy.design is not Design.UNIFORM or self.net_wins is None:
             return weight
-        # s_i = d_i(τ_i − ½) with d_i = 2T/n for all items: a total at which a win rate passes 1 is too small.
-        return max(weight, len(self.items) * float(np.abs(self.net_wins).max()))
+        # s_i = d_i(τ_i − ½) with d_i = MT/n for all items, M = 2 for pairs: a total at which a win rate passes 1 is too
+        # small.
+        return max(weight, 2 * len(self.items) / self.items.shown * float(np.abs(self.net_wins).max()))
 
     @property
     def record(self) -> NoiseRecord:
@@ -222,7 +226,7 @@ class NoisyTally:
         if self.public_exposure is not None:
             return self.public_exposure
         if self.privacy.design is Design.UNIFORM and self.total is not None:
-            return np.full(n, 2 * self.total / n)
+            return np.full(n, self.items.shown * self.total / n)
         if self.released_exposure is not None:
             return shrunk(self.released_exposure, self.law.spread.exposure)
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
 from quietrank.estimate.noisy import GroupedTally, JointScatter, NoisyTally
-from quietrank.mechanisms.mechanism import Law, PublicPairs
+from quietrank.mechanisms.mechanism import Law, PublicPairs, PublicSets
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.privacy import GroupOf
 from quietrank.statistics.scores import SCORES
@@ -75,6 +75,7 @@ def overall(grouped: GroupedTally) -> NoisyTally:
         public_exposure=_sum([one.public_exposure for one in tallies]),
         public_total=_total(grouped),
         public_pairs=_pairs([one.public_pairs for one in tallies], len(first.items)),
+        public_sets=_sets([one.public_sets for one in tallies]),
         alternatives=(),
         people=None,
         scatter=None,
@@ -126,6 +127,16 @@ def _pairs(parts: Sequence[PublicPairs | None], items: int) -> PublicPairs | Non
     counts = np.bincount(place, np.concatenate([part.counts for part in known]), len(pairs))
     i, j = np.divmod(pairs, items)
     return PublicPairs(i, j, counts.astype(np.float64))
+
+
+def _sets(parts: Sequence[PublicSets | None]) -> PublicSets | None:
+    """What was shown in any group, each set once."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    sets, place = np.unique(np.concatenate([part.sets for part in known]), axis=0, return_inverse=True)
+    counts = np.bincount(place.ravel(), np.concatenate([part.counts for part in known]), len(sets))
+    return PublicSets(sets, counts.astype(np.float64))
 
 
 def _scatter(parts: Sequence[Scatter | None], group_of: GroupOf) -> JointScatter | None:

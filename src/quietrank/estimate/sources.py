@@ -60,12 +60,15 @@ class Sources:
         unit = _noise_of_one(law.of_size(1.0), draws)
         return self.noisy.statistic.read(np.resize(unit, (self.draws, unit.shape[1])) * law.size, 1.0)
 
-    def sampling(self, shape: Floats, around: Around) -> tuple[Floats, float, tuple[str, ...]]:
+    def sampling(
+        self, shape: Floats, around: Around, measured: float | None = None
+    ) -> tuple[Floats, float, tuple[str, ...]]:
         """Draws of the sampling error of net wins, the factor φ, and what was assumed; `shape` is the covariance that
-        independent votes would give them, or the variances alone."""
+        independent votes would give them, or the variances alone, and `measured` the trace of the covariance around
+        what the scatter was measured around, if that is another one."""
         values, vectors = np.linalg.eigh(shape) if shape.ndim == 2 else (shape, None)
         root = np.sqrt(np.maximum(values, 0.0))
-        independent = max(float(np.square(root).sum()), LEAST_TRACE)
+        independent = max(float(np.square(root).sum()) if measured is None else measured, LEAST_TRACE)
         trace, notes = self._trace(independent, around)
         normal = np.random.default_rng(SEED + 1).normal(size=(self.draws, self.n)) * root
         factor = trace / independent
@@ -178,7 +181,7 @@ def given_design(
     adds (y − ½)(e_i − e_j). Given the pairs its covariance is the variance of y times (e_i − e_j)(e_i − e_j)ᵀ; else the
     pair varies as well, around T votes in all, or around the exposures.
     """
-    around = around_of(sources.noisy.privacy.design, sources.estimate.method)
+    around = around_of(sources.noisy, sources.estimate.method)
     if around is Around.PAIRS:
         return laplacian(met * (square - expected**2)), around
     s, d = (met * expected).sum(axis=1), met.sum(axis=1)
@@ -197,13 +200,13 @@ def exposures(sources: Sources) -> tuple[Floats, Floats]:
     if noisy.public_exposure is not None:
         return np.maximum(exposure, 1.0), np.zeros((1, n))
     if noisy.privacy.design is Design.UNIFORM:
-        of_total = np.zeros((1, 1))
+        shown, of_total = noisy.items.shown, np.zeros((1, 1))
         if noisy.public_total is None and noise.total is not None:
             of_total = noise.total[:, None]
         elif noisy.public_total is None and noise.exposure is not None:
-            of_total = noise.exposure.sum(axis=1, keepdims=True) / 2
+            of_total = noise.exposure.sum(axis=1, keepdims=True) / shown
         total = max(noisy.counted_total or 0.0, 1.0)
-        return np.full(n, 2 * total / n), np.repeat(2 * of_total / n, n, axis=1)
+        return np.full(n, shown * total / n), np.repeat(shown * of_total / n, n, axis=1)
     assert noise.exposure is not None
     assert noisy.released_exposure is not None
     sd = noisy.law.spread.exposure

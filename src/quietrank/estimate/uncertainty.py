@@ -15,6 +15,7 @@ from quietrank.estimate.errors import MOST_DENSE, Error, Rates, net_wins, of_man
 from quietrank.estimate.methods import Estimate, design_of
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.score_errors import released_scores, scores
+from quietrank.estimate.set_errors import error_of_sets
 from quietrank.estimate.sources import NoError, Sources
 from quietrank.maths import ranks
 from quietrank.maths.davidson import equal_chance
@@ -90,6 +91,8 @@ def _chance_of_ties(noisy: NoisyTally, estimate: Estimate, of_ties: Floats, leve
 def error_of(noisy: NoisyTally, estimate: Estimate, draws: int) -> Error:
     """What the estimate is off by; raises NoError with the reason where that cannot be said."""
     sources = Sources(noisy, estimate, draws)
+    if noisy.items.in_sets:
+        return error_of_sets(sources)
     if len(noisy.items) > MOST_DENSE:
         return of_many(sources)
     if noisy.scores is not None:

@@ -164,16 +164,16 @@ def predicted_error(noise: Calibrated, limit: int, people: Floats) -> float:
 
     Somebody with c votes keeps the part f of each, f = min(1, L/c), or what the clip leaves of a typical person. The
     weight of all votes is W = Σ f·c; the net wins of one of n items vary by Σ f²·(c/2 + c(c − 1)·4v/n)/n, v the
-    variance of opinions, and d = 2W/n.
+    variance of opinions, and d = 2W/n. For best–worst sets of M items: M² instead of 4, and d = MW/n.
     """
-    n, votes = len(noise.promise.items), typical_votes()
+    n, shown, votes = len(noise.promise.items), noise.promise.items.shown, typical_votes()
     kept = np.minimum(1.0, limit / votes)
     if noise.clip is not None:
-        norms = np.sqrt([typical_square(c, n, noise.clip.squares) for c in votes])
+        norms = np.sqrt([typical_square(c, n, noise.clip.squares, shown) for c in votes])
         kept = np.minimum(1.0, float(noise.clip.norm) / norms)
-    sampling = float(people @ (kept**2 * votes * (0.5 + (votes - 1) * 4 * OPINIONS / n))) / n
+    sampling = float(people @ (kept**2 * votes * (0.5 + (votes - 1) * shown**2 * OPINIONS / n))) / n
     weight = float(people @ (kept * votes))
-    return math.sqrt(sampling + noise.noise_sd**2) * n / (2 * weight) if weight > 0 else math.inf
+    return math.sqrt(sampling + noise.noise_sd**2) * n / (shown * weight) if weight > 0 else math.inf
 
 
 def typical_votes() -> Floats:

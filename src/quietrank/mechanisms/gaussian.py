@@ -20,6 +20,7 @@ from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Clip, Promise, Squares
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES
+from quietrank.statistics.sets import NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
@@ -40,7 +41,7 @@ TYPICAL_RATE_VARIANCE = 0.018
 class Gaussian(Mechanism):
     name = "gaussian"
     about = "on the tally, calibrated in the L2 norm, for delta above 0"
-    statistics = (WINS, NET_WINS, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
+    statistics = (WINS, NET_WINS, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES, NET_WINS_AND_SHOWN)
     automatic = True
     with_ties = True
 
@@ -109,7 +110,8 @@ def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fract
 
 def default_clip(promise: Promise, statistic: Statistic) -> float:
     """C from public values: the norm of a typical person's contribution, to two digits."""
-    square = typical_square(promise.privacy.limit, len(promise.items), statistic.norm(promise))
+    items = promise.items
+    square = typical_square(promise.privacy.limit, len(items), statistic.norm(promise), items.shown)
     return float(f"{sqrt(square):.2g}")
 
 
@@ -119,14 +121,15 @@ def _typical_votes(promise: Promise) -> float:
     return privacy.max_per_person or max(1.0, 2 * (privacy.clip or 1.0) ** 2)
 
 
-def typical_square(votes: float, n: int, squares: Squares) -> float:
+def typical_square(votes: float, n: int, squares: Squares, shown: int = 2) -> float:
     """The square of the norm that somebody's contribution is expected to have.
 
     A person who casts L votes on random pairs of n items of typical spread has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the
-    variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² and ‖losses‖² are (‖d‖² + 4‖s‖²)/4 each.
+    variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² and ‖losses‖² are (‖d‖² + 4‖s‖²)/4 each. For sets
+    of M items M takes the place of 2, and M² that of 4.
     """
-    net_wins = votes / 2 + votes * (votes - 1) * 4 / n * TYPICAL_RATE_VARIANCE
-    met = 2 * votes * (1 - 2 / n) + 4 * votes**2 / n
+    net_wins = votes / 2 + votes * (votes - 1) * shown**2 / n * TYPICAL_RATE_VARIANCE
+    met = shown * votes * (1 - shown / n) + shown**2 * votes**2 / n
     counted = (met + 4 * net_wins) / 4
     typical = {
         "net_wins": net_wins, "exposure": met, "wins": counted, "losses": counted, "total": votes**2,

@@ -20,6 +20,7 @@ from quietrank.noise.tiles import positive_weights
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.promise import FINE, Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
+from quietrank.statistics.sets import NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.ties import TIES_SHARE, WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
@@ -37,7 +38,7 @@ At n entries its standard deviation is √((2n − 1)(n − 1)/(n(n + 1))) scale
 class Laplace(Mechanism):
     name = "laplace"
     about = "on the tally, calibrated in the L1 norm"
-    statistics = (WINS, NET_WINS, NET_WINS_AND_TOTAL, WINS_AND_LOSSES)
+    statistics = (WINS, NET_WINS, NET_WINS_AND_TOTAL, WINS_AND_LOSSES, NET_WINS_AND_SHOWN)
     automatic = True
     with_ties = True
 
@@ -134,8 +135,11 @@ class LaplaceLaw(Law):
 
     def log_density(self, noise: Floats) -> Floats | None:
         size = self.statistic.per_item * self.items
-        of_items = laws.sum_zero_log_density if self.sum_zero else laws.laplace_log_density
-        density = of_items(self.statistic.unsigned(noise[..., :size]), self.scale)
+        if self.sum_zero:
+            density = laws.sum_zero_log_density(self.statistic.unsigned(noise[..., :size]), self.scale)
+        else:
+            exposures = laws.laplace_log_density(noise[..., self.items : size], self.scale / self.share)
+            density = laws.laplace_log_density(noise[..., : self.items], self.scale) + exposures
         for place, share in enumerate(self.statistic.shares(self.share)):
             entry = noise[..., size + place : size + place + 1]
             density = density + laws.laplace_log_density(entry, self.scale / share)
@@ -155,6 +159,7 @@ class LaplaceLaw(Law):
             noise = self.statistic.unsigned(self._given_a_sum_of_zero(rng, (draws, size)))
         else:
             noise = rng.laplace(0, self.scale, (draws, size))
+            noise[:, self.items :] /= self.share  # exposures are released as βd
         if not self.statistic.extra:
             return noise
         others = (rng.laplace(0, self.scale / share, draws) for share in self.statistic.shares(self.share))

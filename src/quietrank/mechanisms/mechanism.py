@@ -142,6 +142,18 @@ class PublicPairs:
 
 
 @dataclass(frozen=True, eq=False)
+class PublicSets:
+    """Under a public design: the best–worst sets that were shown, and the weight of their votes; no answers."""
+
+    sets: Integers
+    """a row for each: its items in ascending order, then −1 where it has fewer than the largest"""
+    counts: Floats
+
+    def __post_init__(self) -> None:
+        read_only(self.sets, self.counts)
+
+
+@dataclass(frozen=True, eq=False)
 class Noised:
     """Everything that leaves the confidential side, for one tally."""
 
@@ -159,6 +171,8 @@ class Noised:
     """the number of people, where it is the same for all neighbours"""
     scatter: Scatter | None = None
     """how much the votes of people vary, if that was bought"""
+    public_sets: PublicSets | None = None
+    """under a public design, the best–worst sets that were shown, if they were counted"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)

@@ -49,6 +49,7 @@ class ZonotopeMechanism(Mechanism):
     with_ties = True
 
     def require(self, promise: Promise, statistic: Statistic) -> None:
+        promise.require_pairs(option("mechanism", self.name))
         if promise.items.askable > MOST_ZONOTOPE_PAIRS:
             raise PrivacyError(
                 f"the zonotope mechanism takes too long for {promise.items.askable} pairs (at most "

@@ -136,6 +136,10 @@ class Counts:
     def total(self) -> Floats:
         return np.asarray(self.wins.sum(axis=1))
 
+    @property
+    def ties(self) -> None:
+        """Simulated people decide."""
+
     def rows(self, block: slice) -> Counts:
         """The counts of some repetitions."""
         return Counts(self.wins[block], self.losses[block], self.pairs[block])

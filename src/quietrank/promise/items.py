@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quietrank.errors import VotesError
+from quietrank.errors import VotesError, option
 from quietrank.promise.graph import Graph, complete
 
 
@@ -19,11 +19,23 @@ class Items:
     """Whether the list was taken from the votes, which treats being on it as public."""
     pairs: tuple[tuple[int, int], ...] | None = None
     """The askable pairs, as positions on the list, i < j; None: all pairs."""
+    shown: int = 2
+    """How many items a vote is about, at most: 2 for pairs, more for best–worst sets."""
 
     def __post_init__(self) -> None:
         check_names(self.names)
         if len(self.names) < 2:
             raise VotesError(f"a ranking needs at least two items, got {len(self.names)}; declare more items")
+        if self.shown > len(self.names):
+            raise VotesError(
+                f"a set of {self.shown} different items needs as many, and there are {len(self.names)}; declare more "
+                f"items, or a smaller {option('set_size')}"
+            )
+
+    @property
+    def in_sets(self) -> bool:
+        """Whether votes are best–worst answers to sets of more than two items."""
+        return self.shown > 2
 
     @property
     def graph(self) -> Graph:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from quietrank.errors import PrivacyError, option
 from quietrank.promise.graph import largest_cut
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, GroupOf, Neighbours, Privacy, Unit
@@ -52,6 +53,8 @@ class Limits:
     """k, the largest ‖w − w'‖₁"""
     spread: int = 1
     """over how many tallies the unit's votes may be spread; norms are those of all of these tallies together"""
+    shown: int = 2
+    """M, how many items a vote is about at most; ‖d‖₁ of exposures d is at most M times the weight"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Promise:
     def __post_init__(self) -> None:
         if self.privacy.unit is Unit.COMPARISON:
             object.__setattr__(self, "group_of", GroupOf.VOTE)
+        if self.privacy.one_per_pair:
+            self.require_pairs(option("one_per_pair", True))
         if self.privacy.one_per_pair and not self.privacy.chooses_limit:
             pairs = self.items.askable * self.spread
             limit = min(self.privacy.max_per_person or pairs, pairs)
@@ -84,6 +89,14 @@ class Promise:
     def pure(self) -> Promise:
         """The part of the promise that mechanisms without δ keep."""
         return self.changed(delta=0.0, clip=None)
+
+    def require_pairs(self, what: str) -> None:
+        """Refuse what is about pairs where votes are best–worst sets: their answers are no answers to pairs."""
+        if self.items.in_sets:
+            raise PrivacyError(
+                f"{what} is for votes on pairs, and these are best-worst sets of up to {self.items.shown} items; leave "
+                "it out"
+            )
 
     @property
     def spread(self) -> int:
@@ -116,7 +129,7 @@ class Promise:
     def limits(self) -> Limits:
         L = self.privacy.limit
         if not self.privacy.one_per_pair:
-            return Limits(L, L, 2 * L, self.spread)
+            return Limits(L, L, 2 * L, self.spread, self.items.shown)
         n = len(self.items)
         cut = self.spread * (n * n // 4 if self.items.pairs is None else largest_cut(self.items.graph))
         return Limits(L, min(L, cut), min(2 * L, self.spread * self.items.askable + cut), self.spread)
@@ -128,7 +141,8 @@ class Promise:
 
     def bounded(self, clip: Clip | None) -> Bounded:
         """How votes must be counted for noise that keeps this promise."""
-        return Bounded.by(self.privacy, clip, GroupOf.VOTE if self.spread > 1 else GroupOf.PERSON)
+        group_of = GroupOf.VOTE if self.spread > 1 else GroupOf.PERSON
+        return Bounded.by(self.privacy, clip, group_of, self.items.shown)
 
     @property
     def total_is_free(self) -> bool:
@@ -181,13 +195,15 @@ class Bounded:
     group_of: GroupOf = GroupOf.PERSON
     """PERSON: a person's votes are all in one tally. VOTE: they may be in several, and are bounded over all of them;
     an answer is per group and pair, and a clip is taken of the vector over all groups and items, never of its sum"""
+    shown: int = 2
+    """M: a vote on a set of m items weighs (m − 1)/(M − 1) of a full one"""
 
     @classmethod
-    def by(cls, privacy: Privacy, clip: Clip | None, group_of: GroupOf = GroupOf.PERSON) -> Bounded:
+    def by(cls, privacy: Privacy, clip: Clip | None, group_of: GroupOf = GroupOf.PERSON, shown: int = 2) -> Bounded:
         """The bounds that this promise requires."""
         answers_only = privacy.neighbours is Neighbours.OUTCOME
         limit = None if clip else privacy.max_per_person
-        return cls(privacy.unit, limit, privacy.one_per_pair, clip, answers_only, group_of)
+        return cls(privacy.unit, limit, privacy.one_per_pair, clip, answers_only, group_of, shown)
 
     @property
     def counts_people(self) -> bool:
@@ -197,7 +213,7 @@ class Bounded:
     @property
     def half_vote(self) -> Fraction:
         """The lattice of wins, losses and net wins, in votes: half of the smallest weight."""
-        return Fraction(1, 2 if self.unit is Unit.COMPARISON else 2 * PERSON_GRID)
+        return Fraction(1, 2 if self.unit is Unit.COMPARISON and self.shown == 2 else 2 * PERSON_GRID)
 
 
 EVERY_VOTE = Bounded(Unit.COMPARISON)

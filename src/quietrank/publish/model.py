@@ -50,6 +50,11 @@ def published_model(published: object, group: str | None = None) -> PublishedMod
     """The Bradley–Terry model of one ranking; `group` says which, where there are several. Items come by name, so that
     a tally and the release made from it give the same votes for the same seed."""
     one = _one_of(published, group)
+    if (one.items.shown if isinstance(one, NoisyTally) else one.set_size) > 2:
+        raise ReleaseError(
+            "it was made from best-worst sets, and says how these are answered, not how often one item beats another; "
+            "give one that was made from votes on pairs"
+        )
     model = _of_tally(one) if isinstance(one, NoisyTally) else _of_release(one)
     by_name = sorted(range(len(model.names)), key=model.names.__getitem__)
     return replace(model, names=tuple(model.names[k] for k in by_name), theta=model.theta[by_name])

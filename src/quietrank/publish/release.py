@@ -150,6 +150,8 @@ class Release(Published):
     """the model of ties, where they are not half wins"""
     where: str | None = None
     """the condition that rows had to meet to be counted"""
+    set_size: int = 2
+    """how many items a vote was about, at most: more than 2 for best–worst sets"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -195,6 +197,7 @@ class Release(Published):
             "limit": limit_to_dict(self.limit),
             "ties": None if self.ties is None else asdict(self.ties),
             "where": self.where,
+            **({"set_size": self.set_size} if self.set_size > 2 else {}),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -250,6 +253,7 @@ class Release(Published):
                 limit=limit_from_dict(values.get("limit")),
                 ties=_ties(values.get("ties")),
                 where=None if values.get("where") is None else text(values["where"]),
+                set_size=_set_size(values.get("set_size", 2)),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -278,6 +282,13 @@ def _ranking(rows: Any) -> tuple[Row, ...]:
 def _row(values: Mapping[str, Any]) -> Row:
     figures = {name: figure(value) for name, value in values.items() if name != "item"}
     return Row(**{"item": text(values["item"]), **figures})  # type: ignore[arg-type]  # ranks are checked as a whole
+
+
+def _set_size(value: Any) -> int:
+    size = whole_number(value)
+    if size is None or size < 2:
+        raise ValueError("its sets have no size")
+    return size
 
 
 def _certainty(values: Any) -> Certainty | None:
@@ -334,7 +345,7 @@ def make_release(
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
-        limit=noisy.limit, ties=ties, where=noisy.where,
+        limit=noisy.limit, ties=ties, where=noisy.where, set_size=noisy.items.shown,
     )  # fmt: skip
 
 

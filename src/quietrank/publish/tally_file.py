@@ -22,7 +22,7 @@ from quietrank.errors import ReleaseError, either
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.estimate.overall import SumLaw
 from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
-from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs
+from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs, PublicSets
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.scatter import Scatter, rest_of, scatter_noise
 from quietrank.promise.items import Items, check_names
@@ -83,7 +83,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
         raise ReleaseError("this tally is a sum over groups; save the tallies of the groups, which give it again")
     return {
         "format": FORMAT,
-        "items": asdict(tally.items),
+        "items": _items_to_dict(tally.items),
         "statistic": tally.statistic.name,
         "values": tally.values.tolist(),
         "step": str(tally.step),
@@ -213,7 +213,9 @@ def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
         described == (is_public, noise.promise.total_is_public),
         "what it says is public is not what its promise leaves public",
     )
-    _require(is_public or public["pairs"] is None, "who met whom is not public under its promise")
+    sets = public.get("sets")
+    in_pairs = public["pairs"] is None and sets is None
+    _require(is_public or in_pairs, "who met whom is not public under its promise")
     return Noised(
         values=_integers(values["values"], noise.statistic.size(n)),
         public_exposure=None if public["exposure"] is None else _floats(public["exposure"], n),
@@ -221,6 +223,7 @@ def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
         public_pairs=None if public["pairs"] is None else _pairs(public["pairs"], n),
         ledger_entry=entry,
         people=_people(public.get("people"), noise.promise),
+        public_sets=None if sets is None else _sets(sets, noise.promise.items),
     )
 
 
@@ -231,25 +234,36 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(value)
 
 
+def _items_to_dict(items: Items) -> dict[str, Any]:
+    """The items; for best–worst sets also the largest number of items in one."""
+    values = asdict(items)
+    shown = values.pop("shown")
+    return values | {"set_size": shown} if items.in_sets else values
+
+
 def _items(values: Mapping[str, Any]) -> Items:
     pairs = values["pairs"]
     edges = None if pairs is None else tuple(tuple(_integers(pair, 2).tolist()) for pair in pairs)
     names, from_votes = values["names"], values["from_votes"]
     sound = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
     _require(sound and isinstance(from_votes, bool), "its items are not a list of names")
-    items = Items(tuple(names), from_votes, edges)
+    size = values.get("set_size", 2)
+    _require(type(size) is int and size >= 2, "its sets have no size")
+    items = Items(tuple(names), from_votes, edges, size)
     if edges is not None:
         items.graph  # noqa: B018  checks the pairs
     return items
 
 
 def _public_to_dict(tally: NoisyTally) -> dict[str, Any]:
-    pairs = tally.public_pairs
+    pairs, sets = tally.public_pairs, tally.public_sets
+    shown = {} if sets is None else {"sets": {name: column.tolist() for name, column in vars(sets).items()}}
     return {
         "exposure": None if tally.public_exposure is None else tally.public_exposure.tolist(),
         "total": tally.public_total,
         "people": tally.people,
         "pairs": None if pairs is None else {name: column.tolist() for name, column in vars(pairs).items()},
+        **shown,
     }
 
 
@@ -264,6 +278,18 @@ def _pairs(values: Mapping[str, Any], n: int) -> PublicPairs:
     i, j = _integers(values["i"], size), _integers(values["j"], size)
     _require(bool(((i >= 0) & (i < j) & (j < n)).all()), "a pair does not consist of two items")
     return PublicPairs(i, j, _floats(values["counts"], size))
+
+
+def _sets(values: Mapping[str, Any], items: Items) -> PublicSets:
+    """Each set has two different items at least, in ascending order, and then −1."""
+    size = len(values["sets"])
+    rows = [_integers(row, items.shown) for row in values["sets"]]
+    sets = np.array(rows, dtype=np.int64).reshape(size, items.shown)
+    rising = ((sets[:, 1:] > sets[:, :-1]) & (sets[:, 1:] < len(items))) | (sets[:, 1:] == -1)
+    first = (sets[:, 0] >= 0) & (sets[:, 1] > sets[:, 0])
+    gaps = (sets[:, :-1] == -1) & (sets[:, 1:] != -1)
+    _require(items.in_sets and bool(rising.all() and first.all()) and not gaps.any(), "a set does not consist of items")
+    return PublicSets(sets, _floats(values["counts"], size))
 
 
 def _integers(values: Sequence[Any], size: int) -> Integers:

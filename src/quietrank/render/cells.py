@@ -20,6 +20,8 @@ SCALES = {
 }
 COUNTS = {"net-wins": ("net wins", ".1f"), "wins": ("wins", ".1f"), "win-rate": ("win rate", ".3f")}
 """heading and number format of the score"""
+PER_TIME_SHOWN = "net wins per time shown"
+"""what a win rate is in best–worst sets, moved so that it lies between 0 (always worst) and 1 (always best)"""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ def columns(release: Release) -> list[Column]:
 
 def score_of(release: Release) -> tuple[str, str]:
     """What the score is called, and its number format."""
+    if release.method == "win-rate" and release.set_size > 2:
+        return PER_TIME_SHOWN, ".3f"
     return SCALES[release.scale] if release.method == "bradley-terry" else COUNTS.get(release.method, ("score", ".3f"))
 
 

@@ -54,6 +54,15 @@ SCORES = {
     "wins": "Items are ranked by how often they won.",
     "win-rate": "A win rate is the share of an item's comparisons that it wins; 0.5 is even.",
 }
+SCORES_OF_SETS = {
+    "net-wins": "Net wins are half of the times best minus the times worst: 0 is an even record.",
+    "win-rate": (
+        "Net wins per time shown are ½ + (times best − times worst)/(2 × times shown): 1 is always the best, 0 always "
+        "the worst, 0.5 is even."
+    ),
+    "bradley-terry": "Scores are those of the model of best–worst choices (maxdiff); an average item has 0.",
+}
+"""the same for best–worst sets"""
 SCALES = {
     Scale.LOG_ODDS: "Scores are Bradley–Terry log-odds: an item 1 above another wins 73 % of their comparisons.",
     Scale.ELO: "Scores are Elo points: an item 100 above another wins 64 % of their comparisons.",
@@ -86,6 +95,8 @@ def meaning(release: Release) -> list[str]:
     """What the score, the intervals and the rest say, and what they do not."""
     scales = SCALES if release.ties is None else SCALES_WITH_TIES
     score = scales[release.scale] if release.method == "bradley-terry" else SCORES.get(release.method, "")
+    if release.set_size > 2:
+        score = SCORES_OF_SETS.get(release.method, score)
     scores = [score] if score else []
     if release.certainty is None:
         return [*scores, "No intervals are known for this ranking, so how sure its order is cannot be said."]

@@ -18,6 +18,7 @@ from quietrank.promise.arguments import file_path, parse
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import PICTURE
 from quietrank.publish.view import Scale
+from quietrank.render.cells import PER_TIME_SHOWN
 from quietrank.render.forest import PANELS_PER_BAND, Mark, Panel, Picture, Theme, draw, tier_edges
 from quietrank.render.headline import percent
 from quietrank.render.screen import visible
@@ -216,7 +217,9 @@ def _first_columns(text: str, most: int) -> str:
 
 def _method(release: Release) -> str:
     if release.method == "bradley-terry":
-        return "Bradley–Terry score"
+        return "score" if release.set_size > 2 else "Bradley–Terry score"
+    if release.method == "win-rate" and release.set_size > 2:
+        return PER_TIME_SHOWN
     return METHODS[release.method][0] if release.method in METHODS else visible(release.method)
 
 
@@ -224,6 +227,8 @@ def _axis(release: Release) -> tuple[str, float | None]:
     """What the scores are, with their unit, and the score of an average item."""
     if release.method == "bradley-terry":
         return SCALES[release.scale]
+    if release.method == "win-rate" and release.set_size > 2:
+        return PER_TIME_SHOWN, 0.5
     return METHODS[release.method][1:] if release.method in METHODS else ("score", None)
 
 

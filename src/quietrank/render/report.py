@@ -20,7 +20,7 @@ from quietrank.errors import ReleaseError
 from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.grouped import GroupedRelease
-from quietrank.render.cells import Column, columns
+from quietrank.render.cells import PER_TIME_SHOWN, Column, columns
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, notes_of, promise_notes, proof, symbols, unprotected
 from quietrank.render.page_figure import Axis, caption, description, forest
@@ -101,8 +101,10 @@ def _kicker(result: Release | GroupedRelease) -> str:
         what = f"Private rankings of {len(release)} items in {len(result.releases)} groups by {result.by}{total}"
     else:
         release, what = result, f"Private ranking of {len(result)} items"
-    epsilon = plain_number(release.privacy.epsilon)
-    return f"{what}, by {METHODS.get(release.method, release.method)} · ε = {epsilon} per {release.privacy.unit}"
+    epsilon, by = plain_number(release.privacy.epsilon), METHODS.get(release.method, release.method)
+    if release.set_size > 2:
+        by = {"win-rate": PER_TIME_SHOWN, "bradley-terry": "scores of best–worst sets"}.get(release.method, by)
+    return f"{what}, by {by} · ε = {epsilon} per {release.privacy.unit}"
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------

@@ -11,13 +11,22 @@ from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
 from quietrank.statistics.scores import SCORES
+from quietrank.statistics.sets import NET_WINS_AND_SHOWN, require_known_sets
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.ties import WITH_TIES, WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 
 STATISTICS: dict[str, Statistic] = {
     statistic.name: statistic
-    for statistic in (NET_WINS, NET_WINS_AND_TOTAL, WINS, WINS_AND_LOSSES, NET_WINS_AND_EXPOSURES, SCORES)
+    for statistic in (
+        NET_WINS,
+        NET_WINS_AND_TOTAL,
+        WINS,
+        WINS_AND_LOSSES,
+        NET_WINS_AND_EXPOSURES,
+        NET_WINS_AND_SHOWN,
+        SCORES,
+    )
 }
 """every statistic without ties, by name"""
 
@@ -83,6 +92,8 @@ def _without_ties(method: Method, promise: Promise, offered: Sequence[Statistic]
     privacy = promise.privacy
     if SCORES in offered:
         return SCORES
+    if promise.items.in_sets:
+        return _for_sets(method, promise, offered, free_total=free_total)
     if method is Method.WINS:
         return WINS
     if privacy.design is Design.PUBLIC:
@@ -98,6 +109,22 @@ def _without_ties(method: Method, promise: Promise, offered: Sequence[Statistic]
         return NET_WINS
     # The sum of noisy exposures is a better total than one released at such a small share.
     return _first(offered, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL)
+
+
+def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool) -> Statistic:
+    """The same for best–worst sets: nobody wins a set, and times shown take the place of exposures."""
+    design = promise.privacy.design
+    if method is Method.WINS:
+        promise.require_pairs(option("method", method))
+    if design is Design.PRIVATE and method is Method.BRADLEY_TERRY:
+        require_known_sets(promise.privacy)
+    if design is Design.PUBLIC:
+        return NET_WINS
+    if design is Design.PRIVATE:
+        return NET_WINS if method is Method.NET_WINS else NET_WINS_AND_SHOWN
+    if promise.total_is_public or (not free_total and method in (Method.AUTO, Method.NET_WINS)):
+        return NET_WINS
+    return _first(offered, NET_WINS_AND_TOTAL, NET_WINS_AND_SHOWN)
 
 
 def _first(offered: Sequence[Statistic], *wanted: Statistic) -> Statistic:

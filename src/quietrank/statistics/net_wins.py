@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import Limits, Promise, Squares
@@ -80,17 +80,18 @@ class NetWinsAndExposures(NetWins):
     name = "net-wins-and-exposures"
     per_item = 2
     secret = False
-    squares = (("net_wins", Fraction(1)), ("exposure", EXPOSURE_SHARE**2))
+    beta: ClassVar[Fraction] = EXPOSURE_SHARE
+    squares: Squares = (("net_wins", Fraction(1)), ("exposure", EXPOSURE_SHARE**2))
 
     def share(self, promise: Promise) -> Fraction:
-        return EXPOSURE_SHARE
+        return self.beta
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         return None
 
     def l2(self, change: Neighbours) -> Fraction:
         """|s_i| ≤ d_i/2, so −⟨x, x'⟩ ≤ (1 − 4β²)·Σ|s_i||s'_i| ≤ (1 − 4β²)/(1 + 4β²)·C²."""
-        return Fraction(1) if change is Neighbours.ADD_REMOVE else 4 / (1 + 4 * EXPOSURE_SHARE**2)
+        return Fraction(1) if change is Neighbours.ADD_REMOVE else 4 / (1 + 4 * self.beta**2)
 
     def gauge(self, change: Neighbours) -> Fraction | None:
         return None

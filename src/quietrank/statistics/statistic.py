@@ -147,7 +147,10 @@ class Statistic(ABC):
 
     def one_vote(self, promise: Promise) -> Fraction:
         """The square of the norm of what one vote adds."""
-        return sum((weight * ONE_VOTE[name] for name, weight in self.norm(promise)), Fraction(0))
+        if promise.privacy.neighbours is Neighbours.OUTCOME:
+            return ONE_VOTE["net_wins"]  # whatever its answer, and however many items it shows
+        squares = ONE_VOTE | {"exposure": Fraction(promise.items.shown)}
+        return sum((weight * squares[name] for name, weight in self.norm(promise)), Fraction(0))
 
     # ---- its vector, and back --------------------------------------------------------------------------------------
 

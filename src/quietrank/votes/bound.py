@@ -10,6 +10,8 @@ votes alone. Four ways:
   they add to the statistic is at most C; checked in integers;
 - capped, where the unit is one vote but no person may have more than L: L of their votes weigh 1, the rest 0.
 
+A vote on a best–worst set of m items weighs the part (m − 1)/(M − 1) of that, rounded down, M the declared largest m.
+
 Where each vote has its own group, a person is bounded over all groups together: L is the total weight in all of them,
 an answer is one per group and pair, and the norm that is clipped is that of the vector over all groups and items.
 """
@@ -24,6 +26,8 @@ from quietrank.errors import VotesError, option
 from quietrank.promise.privacy import GroupOf, Unit
 from quietrank.promise.promise import PERSON_GRID, Bounded, Clip
 from quietrank.votes.engines import EXACT_DECIMALS
+from quietrank.votes.sets import shown_columns, size
+from quietrank.votes.sets import sides as sides_of_sets
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -48,20 +52,34 @@ def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
     """
     import ibis
 
-    if not bounded.counts_people:
-        counted = "count" in rows.columns
-        return rows.mutate(weight=rows["count"].cast("int64") if counted else ibis.literal(1, type="int64"))
-    if "count" in rows.columns:
+    if "count" in rows.columns and bounded.counts_people:
         raise AssertionError("people cannot be bounded where rows stand for several votes")
-    if bounded.clip is not None:
+    full = int(1 / (2 * bounded.half_vote))
+    if bounded.counts_people and bounded.clip is not None:
         return _clipped(rows, bounded.clip, bounded)
-    if bounded.max_per_person is None:
+    if not bounded.counts_people:
+        votes = rows["count"].cast("int64") if "count" in rows.columns else ibis.literal(1, type="int64")
+        weighed = rows.mutate(weight=votes * full)
+    elif bounded.max_per_person is None:
         raise AssertionError("people are bounded by a limit or a clip")
-    if bounded.unit is Unit.COMPARISON:
-        return _first_few(rows, bounded.max_per_person)
-    if bounded.one_per_pair:
-        return _averaged(rows, PERSON_GRID, bounded.max_per_person, _apart(bounded))
-    return _scaled_down(rows, bounded.max_per_person)
+    elif bounded.unit is Unit.COMPARISON:
+        weighed = _first_few(rows, bounded.max_per_person, full)
+    elif bounded.one_per_pair:
+        weighed = _averaged(rows, PERSON_GRID, bounded.max_per_person, _apart(bounded))
+    else:
+        weighed = _scaled_down(rows, bounded.max_per_person)
+    return _sized(weighed, bounded.shown) if bounded.shown > 2 else weighed
+
+
+def _sized(rows: ir.Table, shown: int, weight: str = "weight") -> ir.Table:
+    """A set of m items weighs ⌊w·(m − 1)/(M − 1)⌋: what a full vote may weigh, or less, so that all bounds still hold.
+
+    M is declared: were it looked up, one person with a larger set would change everybody's weights.
+    """
+    import ibis
+
+    pairs = ibis.greatest(size(rows) - 1, 0)
+    return rows.mutate(**{weight: _quotient(rows[weight] * pairs, ibis.literal(shown - 1, type="int64"))})
 
 
 def people_by_votes(rows: ir.Table, bins: int, *, one_per_pair: bool) -> ir.Table:
@@ -84,8 +102,8 @@ def _apart(bounded: Bounded) -> tuple[str, ...]:
     return ("group",) if bounded.group_of is GroupOf.VOTE else ()
 
 
-def _first_few(rows: ir.Table, most: int) -> ir.Table:
-    """L votes of each person weigh 1, the rest 0: which ones depends on that person's votes alone.
+def _first_few(rows: ir.Table, most: int, full: int) -> ir.Table:
+    """L votes of each person weigh 1 (in so many units), the rest 0: which ones depends on that person's votes alone.
 
     They are chosen in an order that favours neither a position on the list of items nor a side: by a number scrambled
     from the pair and, within a pair, the wins of its first or of its second item first, as that number decides. Rows
@@ -93,6 +111,8 @@ def _first_few(rows: ir.Table, most: int) -> ir.Table:
     """
     import ibis
 
+    if shown_columns(rows):
+        return _first_sets(rows, most, full)
     paired = _paired(rows)
     scrambled = (paired.low * SCRAMBLE[0] + paired.high * SCRAMBLE[1]) % SCRAMBLE[2]
     # y as seen from the pair's first item, or from its second.
@@ -100,12 +120,27 @@ def _first_few(rows: ir.Table, most: int) -> ir.Table:
     y: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int16")
     # The last keys separate rows that say the same with the items swapped, or in another group: which votes count
     # must not depend on the order of rows.
-    keys = [scrambled, paired.low, paired.high, ibis.ifelse(as_written, y, 2 - y), paired.a]
-    if "group" in rows.columns:
-        keys.append(paired.group)
+    # The group comes before the answer: under a public design it must not depend on answers which group has a vote.
+    group = [paired.group] if "group" in rows.columns else []
+    keys = [scrambled, paired.low, paired.high, *group, ibis.ifelse(as_written, y, 2 - y), paired.a]
     place = ibis.row_number().over(group_by=paired.person, order_by=keys)
-    weight = ibis.ifelse(place < most, ibis.literal(1, type="int64"), ibis.literal(0, type="int64"))
+    weight = ibis.ifelse(place < most, ibis.literal(full, type="int64"), ibis.literal(0, type="int64"))
     return paired.select(*rows.columns, weight=weight)
+
+
+def _first_sets(rows: ir.Table, most: int, full: int) -> ir.Table:
+    """The same for best–worst sets. The order is that of the sets (and groups), and only then of the answers: under a
+    public design the sets that count must not depend on these."""
+    import ibis
+
+    names = shown_columns(rows)
+    known = [rows[name].fill_null(-1) for name in names]
+    parts = [item * (SCRAMBLE[0] - k * SCRAMBLE[1] // len(names)) % SCRAMBLE[2] for k, item in enumerate(known)]
+    group = ["group"] if "group" in rows.columns else []
+    keys = [sum(parts[1:], parts[0]) % SCRAMBLE[2], *known, *(rows[name] for name in group), rows.y, rows.a, rows.b]
+    place = ibis.row_number().over(group_by=rows.person, order_by=keys)
+    weight = ibis.ifelse(place < most, ibis.literal(full, type="int64"), ibis.literal(0, type="int64"))
+    return rows.select(*rows.columns, weight=weight)
 
 
 def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
@@ -145,8 +180,10 @@ def _clipped(rows: ir.Table, clip: Clip, bounded: Bounded) -> ir.Table:
             f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
             f"a file or a data frame, or use {option('mechanism', 'laplace')}"
         )
-    grid = ANSWER_GRID if bounded.one_per_pair else 1
-    if bounded.one_per_pair:
+    grid = ANSWER_GRID if bounded.one_per_pair or bounded.shown > 2 else 1
+    if bounded.shown > 2:
+        parts = _sized(rows.mutate(part=ibis.literal(grid, type="int64")), bounded.shown, "part")
+    elif bounded.one_per_pair:
         parts = _averaged(rows, grid, None, _apart(bounded)).mutate(part=ibis._.weight).drop("weight")
     else:
         parts = rows.mutate(part=ibis.literal(1, type="int64"))
@@ -210,10 +247,13 @@ def _squared_norms(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]
 
 def _squares_of_items(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
     """Per person, group and item."""
-    y = rows.y if "y" in rows.columns else 2
-    a = rows.select("person", *apart, item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
-    b = rows.select("person", *apart, item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
-    sides = a.union(b)
+    if shown_columns(rows):
+        sides = sides_of_sets(rows, ["person", *apart], "part")
+    else:
+        y = rows.y if "y" in rows.columns else 2
+        a = rows.select("person", *apart, item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
+        b = rows.select("person", *apart, item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
+        sides = a.union(b)
     sums = sides.group_by("person", *apart, "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
     # In half votes: won − lost and won + lost are even.
     columns = {

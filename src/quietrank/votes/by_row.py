@@ -63,7 +63,7 @@ def counted(votes: Votes, bounded: Bounded) -> RowSums | None:
 
     assert isinstance(votes.shape, Wide)
     pairs, limit = votes.shape.places, (bounded.max_per_person or 0) * PERSON_GRID
-    answers = ibis.to_sql(votes.answers(), dialect="duckdb")
+    answers = ibis.to_sql(votes.by_row(), dialect="duckdb")
     query = _SUMS.format(
         source=answers,
         limit=limit,

@@ -21,6 +21,7 @@ from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
+from quietrank.votes.sets import shown_columns
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
 from quietrank.votes.shapes.long import Long
 from quietrank.votes.shapes.outcomes import NAME_THE_CODING, fitting
@@ -32,6 +33,7 @@ from quietrank.votes.snapshot import (
     NOT_ANSWERED,
     NUMBER,
     OF_ONE_VOTE,
+    UNREADABLE,
     judged,
     number_of_votes,
     snapshot,
@@ -184,7 +186,7 @@ def _kept(votes: Votes, rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.T
     if not (votes.skip_invalid or votes.leaves_out):
         return rows
     if bounded.answers_only and "y" in rows.columns:
-        unread = rows.flaw.isin([NUMBER["unknown outcome"], NOT_ANSWERED])
+        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED])
         rows = rows.mutate(
             y=ibis.ifelse(unread, ibis.literal(1, type="int16"), rows.y), flaw=ibis.ifelse(unread, NO_FLAW, rows.flaw)
         )
@@ -205,11 +207,10 @@ def report(votes: Votes, *, people: bool) -> Report:
         flaws = _flaws(votes, rows, counts, grouped=grouped)
         sound = rows.filter(rows.flaw == NO_FLAW)
         first = collect(votes.source, sound.group_by("a").agg(votes=number_of_votes(sound), ties=_ties(sound)))
-        second = collect(votes.source, sound.select("b").distinct())
+        met = {place for side in _sides(sound) for place in collect(votes.source, side)["item"].to_pylist()}
         named = _people(votes, sound) if votes.names_people else {}
         examples = _examples(votes, flaws, named=people) if flaws else ()
         codings = _codings(votes) if "unknown outcome" in flaws else ()
-    met = {*first["a"].to_pylist(), *second["b"].to_pylist()}
     return Report(
         name=votes.source.name,
         shape=votes.shape.name,
@@ -257,6 +258,11 @@ def _codings(votes: Votes) -> tuple[str, ...]:
 
 MOST_VALUES = 12
 """different outcomes that may be a coding"""
+
+
+def _sides(rows: ir.Table) -> list[ir.Table]:
+    """The items of each side, or that were shown: `item`."""
+    return [rows.select(item=rows[name]).distinct() for name in shown_columns(rows) or ("a", "b")]
 
 
 def most_votes(votes: Votes) -> int:
@@ -322,20 +328,31 @@ def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
     """Raise the error that says how many rows are wrong, shows the first few, and names the remedy."""
     counts = "; ".join(f"{FLAWS[flaw]}: {count} row{'s' * (count != 1)}" for flaw, count in flaws.items())
     examples = "; ".join(_examples(votes, flaws, named=named))
+    raise VotesError(
+        f"{votes.source.name}: {counts}{f' (such as {examples})' if examples else ''}; {_remedy(votes, flaws)}"
+    )
+
+
+def _remedy(votes: Votes, flaws: dict[str, int]) -> str:
+    """What to do about the first of these flaws that has a remedy of its own."""
     drop = option("skip_invalid", True)
-    remedy = f"fix them, or drop them with {drop}"
     if "unreadable count" in flaws:
-        remedy = "write whole numbers, and 0 where there was no vote; such rows are never dropped"
-    elif "undeclared item" in flaws:
-        remedy = f"declare every item with {option('items')}, fix the rows, or drop them with {drop}"
-    elif "undeclared group" in flaws:
-        remedy = f"declare every group with {option('groups')}, fix the rows, or drop them with {drop}"
-    elif "person in several groups" in flaws:
-        several = f"leave {option('by_person')} out if votes, not people, have groups"
-        remedy = f"give every person one group in all their rows; {several}; or drop such people entirely with {drop}"
-    elif "unknown outcome" in flaws and isinstance(votes.shape, Long) and votes.shape.outcome is not None:
-        remedy = f"{NAME_THE_CODING}, or fix them, or drop them with {drop}"
-    raise VotesError(f"{votes.source.name}: {counts}{f' (such as {examples})' if examples else ''}; {remedy}")
+        return "write whole numbers, and 0 where there was no vote; such rows are never dropped"
+    several = f"leave {option('by_person')} out if votes, not people, have groups"
+    remedies = {
+        "undeclared item": f"declare every item with {option('items')}, fix the rows",
+        "undeclared group": f"declare every group with {option('groups')}, fix the rows",
+        "set not in the design file": f"give the {option('design_file')} that these sets come from, fix the rows",
+        "too many items in a set": f"give a larger {option('set_size')}, fix the rows",
+        "choice not in the set": f"fix them, say {option('positions', True)} if these are positions",
+        "person in several groups": f"give every person one group in all their rows; {several};",
+    }
+    if isinstance(votes.shape, Long) and votes.shape.outcome is not None:
+        remedies["unknown outcome"] = f"{NAME_THE_CODING}, or fix them"
+    remedy = next((remedies[flaw] for flaw in remedies if flaw in flaws), "fix them")
+    if remedy.endswith(";"):
+        return f"{remedy} or drop such people entirely with {drop}"
+    return f"{remedy}, or drop them with {drop}"
 
 
 def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str, ...]:
@@ -373,6 +390,8 @@ def _place(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
 
 def _example(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
     where = _place(votes, row, starts)
+    if votes.shape.in_sets:
+        return f"{where}{_example_of_set(votes, row)}"
     columns = {"outcome": "said", "count": "counted", "person": "person", "group": "group"}
     more = "".join(f", {role} {_written(row[column])}" for role, column in columns.items() if column in row)
     flaw = list(FLAWS)[row["flaw"] - 1]
@@ -384,6 +403,16 @@ def _example(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
     unknown = [row[side] for side in ("a", "b") if row[f"place_{side}"] is None]
     named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
     return f"{where}{_written(row['a'])} against {_written(row['b'])}{more} ({flaw}{named})"
+
+
+def _example_of_set(votes: Votes, row: dict[str, Any]) -> str:
+    numbers = [k for k in range(1, votes.shape.set_size + 1) if row[f"shown_{k}"] is not None]
+    shown = ", ".join(_written(row[f"shown_{k}"]) for k in numbers) or "no items"
+    unknown = [row[f"shown_{k}"] for k in numbers if row[f"place_{k}"] is None]
+    flaw = list(FLAWS)[row["flaw"] - 1]
+    named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
+    more = "".join(f", {role} {_written(row[role])}" for role in ("person", "group") if role in row)
+    return f"best {_written(row['best'])} and worst {_written(row['worst'])} of {shown}{more} ({flaw}{named})"
 
 
 def _written(cell: object) -> str:

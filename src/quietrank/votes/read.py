@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from quietrank.errors import PrivacyError, VotesError, either, option
@@ -25,7 +26,7 @@ from quietrank.votes.where import PASSES, Where, parse_where
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-ShapeWord = Literal["long", "wide", "rankings"]
+ShapeWord = Literal["long", "wide", "rankings", "best-worst"]
 UnrankedWord = Literal["missing", "last"]
 
 
@@ -88,11 +89,11 @@ class Votes:
             raise AssertionError("this shape of votes does not carry the condition along")
         return rows
 
-    def answers(self) -> ir.Table:
-        """One row per row of a wide table, as `Wide.answers` says."""
+    def by_row(self) -> ir.Table:
+        """One row per row of a wide table, as `Wide.by_row` says."""
         if not isinstance(self.shape, Wide):
             raise AssertionError("only wide tables have a column per answer")
-        return self.shape.answers(self.source.table, self._name)
+        return self.shape.by_row(self.source.table, self._name)
 
     def _name(self, column: ir.Value) -> ir.Value:
         written = text(column).nullif("")
@@ -189,7 +190,20 @@ def read_votes(
     wins_a: str | None = None,
     wins_b: str | None = None,
     person: str | None = None,
+    shape: ShapeWord | None = None,
+    pair_columns: PairColumns = None,
+    ranking: str | None = None,
+    unranked: UnrankedWord | None = None,
+    best: str | None = None,
+    worst: str | None = None,
+    shown: str | Sequence[str] | None = None,
+    set_size: int | None = None,
+    positions: bool = False,
+    design_file: str | os.PathLike[str] | None = None,
+    version: str | None = None,
+    set: str | None = None,
     delimiter: str | None = None,
+    header_rows: int | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
     input_format: str | None = None,
@@ -199,11 +213,6 @@ def read_votes(
     groups: Iterable[object] | None = None,
     by_person: bool = False,
     skip_invalid: bool = False,
-    shape: ShapeWord | None = None,
-    pair_columns: PairColumns = None,
-    ranking: str | None = None,
-    unranked: UnrankedWord | None = None,
-    header_rows: int | None = None,
 ) -> Votes:
     """Votes from files, a pandas, polars or pyarrow table, or any Ibis table.
 
@@ -226,7 +235,25 @@ def read_votes(
     count             the column of how many votes a row stands for; for unit="comparison" alone
     wins_a, wins_b    the columns of how often each of the two won, and `tie` that of ties; for unit="comparison" alone
     person            the column of who voted
+    shape             what a row is. "long": one vote. "wide": a person, with a column per pair of items. "rankings": a
+                      person's ranking of items. "best-worst": a set of items, of which the best and the worst are named
+                      (MaxDiff). None: as the names of the columns and the other arguments say
+    pair_columns      for "wide": how columns are named after pairs, such as "q_{a}_{b}", or a CSV file with the header
+                      column,a,b, or its rows. None: a:b, a vs b, a_b or a-b, of declared items
+    ranking           for "rankings": the column with rankings such as A>B=C. None: there is a column per place (1st,
+                      2nd, …), or one per item with its place
+    unranked          for "rankings": items that are left out are not compared ("missing", as for None), or lose to all
+                      that are ranked ("last")
+    best, worst       the columns of the best and the worst item of a set; both empty: not answered
+    shown             the items of a set: a column for each (a list of columns, or a pattern such as "item*"), or the
+                      one column whose cells list them, separated by ; or | or ,
+    set_size          the largest number of items in a set, which is public; None: the number of columns
+    positions         True: best and worst are positions in the set, counted from 1
+    design_file       a CSV file of all sets: version (if there are several), set, and their items
+    version, set      the columns that say which set of the design file was shown
     delimiter         what separates the cells of a CSV file; None: detected
+    header_rows       how many rows of a CSV file stand between the names of the columns and the votes. None: those that
+                      Qualtrics and SurveyMonkey write, else none
     encoding          of text files, such as "cp1252" or "utf-16"; None: UTF-8
     sheet             the sheet of an Excel workbook; None: the first
     input_format      "csv", "jsonl", "json", "parquet" or "xlsx"; None: by the file's name, and CSV from standard input
@@ -239,16 +266,6 @@ def read_votes(
                       votes in several is an error (with skip_invalid, dropped with all their votes); for
                       one_per_pair that takes less noise. For unit="comparison" both are the same.
     skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
-    shape             what a row is. "long": one vote. "wide": a person, with a column per pair of items. "rankings": a
-                      person's ranking of items. None: as the names of the columns say
-    pair_columns      for "wide": how columns are named after pairs, such as "q_{a}_{b}", or a CSV file with the header
-                      column,a,b, or its rows. None: a:b, a vs b, a_b or a-b, of declared items
-    ranking           for "rankings": the column with rankings such as A>B=C. None: there is a column per place (1st,
-                      2nd, …), or one per item with its place
-    unranked          for "rankings": items that are left out are not compared ("missing", as for None), or lose to all
-                      that are ranked ("last")
-    header_rows       how many rows of a CSV file stand between the names of the columns and the votes. None: those that
-                      Qualtrics and SurveyMonkey write, else none
 
     Columns with common names, such as winner and loser or model_a, model_b and winner, need not be named.
 
@@ -264,8 +281,12 @@ def read_votes(
         "winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome, "count": count,
         "wins_a": wins_a, "wins_b": wins_b, "person": person,
     }  # fmt: skip
+    sets = {
+        "best": best, "worst": worst, "shown": shown, "set_size": set_size, "design_file": design_file,
+        "positions": flag("positions", positions), "version": version, "set": set,
+    }  # fmt: skip
     spoken_for = () if by is None else (by,)
-    asked = Asked(roles, shape, pair_columns, ranking, unranked, words, opened.codes, spoken_for)
+    asked = Asked(roles, shape, pair_columns, ranking, unranked, sets, words, opened.codes, spoken_for)
     if items is None and not items_from_votes and opened.codes:
         items = [name for name, _ in opened.codes]
     known = None if items is None else declare(items)
@@ -288,7 +309,9 @@ def read_votes(
     _require_as_written(read, form)
     declared = _items_in(read, form) if known is None else known
     if pairs is not None:
-        declared = with_pairs(declared, pairs)
+        declared = with_pairs(declared, _require_no_sets(pairs, form))
+    if form.set_size != declared.shown:
+        declared = replace(declared, shown=form.set_size)
     form = form.with_items(declared)
     group_names = None if groups is None else declare_groups(groups)
     return Votes(
@@ -303,6 +326,12 @@ def _require_engine(source: files.Source, shape: Shape) -> None:
             f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine}; export the "
             "table to a Parquet or CSV file, or give it as a data frame"
         )
+
+
+def _require_no_sets(pairs: Iterable[tuple[object, object]], shape: Shape) -> Iterable[tuple[object, object]]:
+    if shape.in_sets:
+        raise VotesError(f"{option('pairs')} is for votes on pairs, and these are best-worst sets; leave it out")
+    return pairs
 
 
 def _group_of(by: str | None, by_person: bool) -> GroupOf:

@@ -18,6 +18,7 @@ from quietrank.estimate.methods import Expected
 from quietrank.maths.davidson import win_rate
 from quietrank.mechanisms.scatter import STEPS, Around
 from quietrank.promise.promise import PERSON_GRID
+from quietrank.votes.sets import shown_columns, sides
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -44,7 +45,7 @@ def scatter_sums(rows: ir.Table, expected: Sequence[Expected], most: float, *, g
         along=parts.along.sum().cast("int64"),
     )  # fmt: skip
     if around is Around.VOTES:
-        people = _off_the_line(people, expected, scale)
+        people = _off_the_line(people, expected, scale, len(shown_columns(rows)) or 2)
     capped = people.mutate(steps=ibis.greatest(ibis.least(people.steps, STEPS), 0))
     if grouped:
         capped = _scaled_together(capped)
@@ -70,10 +71,7 @@ def _scaled_together(people: ir.Table) -> ir.Table:
 def _around_items(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
     """Per person and item, in units of 2^-20 votes: the wins beyond those expected at a win rate, or at ½; the weight
     of the votes; and the net wins times those expected per vote."""
-    y = rows.y if "y" in rows.columns else 2
-    a = rows.select("person", "group", item=rows.a, won=rows.weight * y, weight=rows.weight)
-    b = rows.select("person", "group", item=rows.b, won=rows.weight * (2 - y), weight=rows.weight)
-    sides = a.union(b)
+    sides = _sides(rows)
     sums = sides.group_by("person", "group", "item").agg(
         won=sides.won.sum().cast("int64"), weight=sides.weight.sum().cast("int64")
     )
@@ -87,11 +85,21 @@ def _around_items(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
     )
 
 
-def _off_the_line(people: ir.Table, expected: Sequence[Expected], scale: float) -> ir.Table:
+def _sides(rows: ir.Table) -> ir.Table:
+    """What each item of a vote has won, in half votes, and the vote's weight."""
+    if shown_columns(rows):
+        return sides(rows, ["person", "group"], "weight")
+    y = rows.y if "y" in rows.columns else 2
+    a = rows.select("person", "group", item=rows.a, won=rows.weight * y, weight=rows.weight)
+    b = rows.select("person", "group", item=rows.b, won=rows.weight * (2 - y), weight=rows.weight)
+    return a.union(b)
+
+
+def _off_the_line(people: ir.Table, expected: Sequence[Expected], scale: float, shown: int) -> ir.Table:
     """‖x − wμ‖² = ‖x‖² − 2w⟨x, μ⟩ + w²‖μ‖², for people with w votes in all and μ expected of each."""
     squares = _table(of_group=np.arange(len(expected)), square=np.array([np.square(e.values).sum() for e in expected]))
     known = people.left_join(squares, [("group", "of_group")])
-    w = known.weight.cast("float64") / (2.0 * PERSON_GRID)  # every vote has two items
+    w = known.weight.cast("float64") / (float(shown) * PERSON_GRID)  # every vote has so many items
     change = w * (w * known.square - 2.0 * (known.along.cast("float64") / PERSON_GRID))
     return known.select("person", "group", steps=known.steps + _rounded(change * scale, 4.0 * STEPS))
 

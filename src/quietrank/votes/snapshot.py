@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from quietrank.votes import engines
 from quietrank.votes.joins import names_table, with_askable, with_place
 from quietrank.votes.read import Votes
+from quietrank.votes.shapes.best_worst import ANSWER_FLAWS, SET_FLAWS
 from quietrank.votes.shapes.shape import UNANSWERED
 from quietrank.votes.sources import reading
 from quietrank.votes.where import PASSES
@@ -27,6 +30,10 @@ FLAWS = {
     "missing item": "an item's cell is empty",
     "undeclared item": "an item is not on the declared list",
     "item against itself": "an item is compared with itself",
+    "set not in the design file": "the version and set of a row are not in the design file",
+    "too many items in a set": "a set has more items than the declared number",
+    "too few items in a set": "a set has fewer than two items",
+    "item twice in a set": "a set shows an item twice",
     "pair not askable": "a pair is not on the declared list of askable pairs",
     "missing person": "no person is named",
     "missing group": "the group's cell is empty",
@@ -35,6 +42,10 @@ FLAWS = {
         "the outcome cannot be read (allowed are a, b and tie, their common names, the names of the columns and of the "
         "items, unless an item has one of these names and the two readings differ)"
     ),
+    "half an answer": "of best and worst, only one is given",
+    "position beyond the set": "best or worst is not a position in the set, from 1 to the number of its items",
+    "choice not in the set": "best or worst is not among the items shown",
+    "best is worst": "best and worst are the same item",
     "person in several groups": "a person's votes are in more than one group",
     "item twice": "a ranking has an item twice",
     "unknown place": "a place in a ranking is not a whole number from 1 to the number of items",
@@ -53,6 +64,9 @@ NOT_ANSWERED, FILTERED = -1, -2
 
 NUMBER = {flaw: number for number, flaw in enumerate(FLAWS, 1)}
 
+UNREADABLE = [NUMBER[flaw] for flaw in ("unknown outcome", *ANSWER_FLAWS)]
+"""flaws of the answer alone: under a public design such a row is a tie"""
+
 
 @contextmanager
 def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
@@ -61,7 +75,7 @@ def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
     Temporary and confidential; `named`: every vote must name its person."""
     rows = judged(votes, named=named)
     columns = [name for name in ("y", "person", "count") if name in rows.columns]
-    coded = {"a": rows.place_a, "b": rows.place_b}
+    coded = _coded_sets(votes, rows) if votes.shape.in_sets else {"a": rows.place_a, "b": rows.place_b}
     if votes.groups is not None:
         coded["group"] = rows.place_group
     with reading(votes.source), engines.read_once(rows.select(*columns, "flaw", **coded)) as table:
@@ -80,7 +94,9 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     rows = _placed(votes, numbered)
     # First: how many votes there are is counted before anything is left out, and may be public.
     flaws = [("unreadable count", rows["count"].isnull())] if "count" in rows.columns else []
-    if not votes.shape.gives_places:
+    if votes.shape.in_sets:
+        flaws += _flaws_of_sets(votes, rows)
+    elif not votes.shape.gives_places:
         flaws += [
             ("missing item", rows.a.isnull() | rows.b.isnull()),
             ("undeclared item", rows.place_a.isnull() | rows.place_b.isnull()),
@@ -95,7 +111,9 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     if votes.groups is not None:
         flaws += [("missing group", rows.group.isnull()), ("undeclared group", rows.place_group.isnull())]
     # Last, so that it marks only rows that are otherwise valid: under `outcome` those are counted as ties.
-    if "y" in rows.columns:
+    if votes.shape.in_sets:
+        flaws += [(flaw, rows.answer_flaw == number) for number, flaw in enumerate(ANSWER_FLAWS, 1)]
+    elif "y" in rows.columns:
         flaws.append(("unknown outcome", rows.y.isnull()))
     numbers = [(condition, NUMBER[flaw]) for flaw, condition in flaws]
     if votes.where is not None:
@@ -120,8 +138,38 @@ def _placed(votes: Votes, numbered: bool) -> ir.Table:
     if not votes.shape.gives_places:
         items = names_table(votes.items.names, as_bytes=as_bytes)
         rows = with_place(with_place(rows.view(), "a", items, "place_a"), "b", items, "place_b")
+        for k in _shown(votes):
+            rows = with_place(rows, f"shown_{k}", items, f"place_{k}")
         if votes.items.pairs is not None:
             rows = with_askable(rows, votes.items)
     if votes.groups is not None:
         rows = with_place(rows, "group", names_table(votes.groups, as_bytes=as_bytes), "place_group")
     return rows
+
+
+# ---- best–worst sets ------------------------------------------------------------------------------------------------
+
+
+def _shown(votes: Votes) -> range:
+    """The numbers of the columns shown_1 to shown_M."""
+    return range(1, votes.shape.set_size + 1) if votes.shape.in_sets else range(0)
+
+
+def _flaws_of_sets(votes: Votes, rows: ir.Table) -> list[tuple[str, ir.Value]]:
+    """What is wrong with a set; best and worst are among the items shown, or the answer is wrong."""
+    unknown = [rows[f"shown_{k}"].notnull() & rows[f"place_{k}"].isnull() for k in _shown(votes)]
+    flaws = [(flaw, rows.set_flaw == number) for number, flaw in enumerate(SET_FLAWS, 1)]
+    return [*flaws, ("undeclared item", reduce(or_, unknown))]
+
+
+def _coded_sets(votes: Votes, rows: ir.Table) -> dict[str, ir.Value]:
+    """The places of the best, the worst and the items shown; a set of two, as a set size, is a vote on a pair."""
+    import ibis
+
+    if votes.shape.set_size > 2:
+        return {"a": rows.place_a, "b": rows.place_b, **{f"shown_{k}": rows[f"place_{k}"] for k in _shown(votes)}}
+    answered = (rows.y == 2).fill_null(False)
+    return {
+        "a": ibis.ifelse(answered, rows.place_a, rows.place_1),
+        "b": ibis.ifelse(answered, rows.place_b, rows.place_2),
+    }

@@ -45,6 +45,8 @@ class Tally(Confidential):
     """how each unit's votes were bounded; None for counts that must not be released"""
     ties: int | None = None
     """K, the weight of all ties, in steps; None: not counted"""
+    weight: int | None = None
+    """the total weight of all votes, in steps, where it is not the sum of wins: of best–worst sets"""
 
     @property
     def by_item(self) -> Tally:
@@ -63,7 +65,7 @@ class Tally(Confidential):
     @property
     def total(self) -> int:
         """T, the total weight of all votes, in steps: every vote gives exactly one win."""
-        return int(self.wins.sum())
+        return int(self.wins.sum()) if self.weight is None else self.weight
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,6 +94,33 @@ class PairTally(Confidential):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class SetTally(Confidential):
+    """Exact weights of each best–worst set that was shown, in lattice steps, and the counts of items. What was chosen
+    from a set is counted by item alone: the sets may be public, the answers never are."""
+
+    items: Items
+    sets: Integers
+    """a row for each set: its items in ascending order, then −1 where it has fewer than the largest"""
+    weights: Integers
+    by_item: Tally
+
+    @property
+    def step(self) -> Fraction:
+        return self.by_item.step
+
+    @property
+    def rows(self) -> int:
+        return self.by_item.rows
+
+    @property
+    def bounded(self) -> Bounded | None:
+        return self.by_item.bounded
+
+
+AnyTally = Tally | PairTally | SetTally
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class PeopleByVotes(Confidential):
     """Exact numbers of people by how many votes (or answers) they gave, in bins that double."""
 
@@ -106,7 +135,7 @@ class Tallies(Confidential):
     The number of rows of a group is confidential whatever the promise: no estimate may be computed from it.
     """
 
-    by_group: tuple[tuple[str, Tally | PairTally], ...]
+    by_group: tuple[tuple[str, AnyTally], ...]
     """the name of the group is empty where votes are not split"""
     people: int | None = None
     """how many people there were in all, before any row was dropped; None: not counted"""
@@ -116,7 +145,7 @@ class Tallies(Confidential):
     @classmethod
     def of(
         cls,
-        *tallies: Tally | PairTally,
+        *tallies: AnyTally,
         groups: tuple[str, ...] = ("",),
         people: int | None = None,
         read: int | None = None,
@@ -139,13 +168,16 @@ class Tallies(Confidential):
         return sum(tally.rows for _, tally in self.by_group) if self.read is None else self.read
 
     @property
-    def added_up(self) -> Tally | PairTally:
+    def added_up(self) -> AnyTally:
         """One tally of the votes of all groups."""
         tallies = [tally for _, tally in self.by_group]
+        sets = [tally for tally in tallies if isinstance(tally, SetTally)]
+        if sets:
+            return _all_sets(sets)
         pairs = [tally for tally in tallies if isinstance(tally, PairTally)]
         return _all_pairs(pairs) if pairs else _all_items([tally.by_item for tally in tallies])
 
-    def __iter__(self) -> Iterator[Tally | PairTally]:
+    def __iter__(self) -> Iterator[AnyTally]:
         return (tally for _, tally in self.by_group)
 
     def __len__(self) -> int:
@@ -154,13 +186,31 @@ class Tallies(Confidential):
 
 def _all_items(tallies: Sequence[Tally]) -> Tally:
     wins, losses = (sum(getattr(tally, name) for tally in tallies) for name in ("wins", "losses"))
-    rows = sum(tally.rows for tally in tallies)
-    return replace(tallies[0], wins=wins, losses=losses, rows=rows, bounded=None, ties=_all_ties(tallies))
+    weight = None if tallies[0].weight is None else sum(tally.total for tally in tallies)
+    rows, ties = sum(tally.rows for tally in tallies), _all_ties(tallies)
+    return replace(tallies[0], wins=wins, losses=losses, rows=rows, bounded=None, ties=ties, weight=weight)
 
 
 def _all_ties(tallies: Sequence[Tally | PairTally]) -> int | None:
     counted = [tally.ties for tally in tallies if tally.ties is not None]
     return sum(counted) if len(counted) == len(tallies) else None
+
+
+def _all_sets(tallies: Sequence[SetTally]) -> SetTally:
+    shown = np.concatenate([tally.sets for tally in tallies]), np.concatenate([tally.weights for tally in tallies])
+    return SetTally(tallies[0].items, *distinct_sets(*shown), _all_items([tally.by_item for tally in tallies]))
+
+
+def distinct_sets(sets: Integers, weights: Integers) -> tuple[Integers, Integers]:
+    """Each set once, its items in ascending order and −1 last, with the sum of its weights; none without items."""
+    last = np.where(sets < 0, np.iinfo(np.int64).max, sets)
+    ordered = np.sort(last, axis=1)
+    ordered[ordered == np.iinfo(np.int64).max] = -1
+    some = ordered[:, 1] >= 0
+    distinct, place = np.unique(ordered[some], axis=0, return_inverse=True)
+    sums = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(sums, place.ravel(), weights[some])
+    return distinct, sums
 
 
 def _all_pairs(tallies: Sequence[PairTally]) -> PairTally:

@@ -27,9 +27,10 @@ from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes
 from quietrank.votes.scatter import scatter_sums
+from quietrank.votes.sets import shown_columns, sides
 from quietrank.votes.snapshot import number_of_votes, snapshot
 from quietrank.votes.sources import collect, no_votes
-from quietrank.votes.tallies import PairTally, PeopleByVotes, Tallies, Tally
+from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally, distinct_sets
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -106,9 +107,13 @@ class Taken:
     def counted(self, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Counting:
         """The tallies of these votes, bounded like this."""
         votes, weighed = self.votes, weigh(self.usable, bounded)
-        sums = collect(votes.source, _pair_sums(weighed) if by_pair else _item_sums(weighed))
+        if bounded.shown != votes.items.shown:
+            raise AssertionError("these votes are about sets of another size than they were bounded for")
+        in_sets = votes.items.in_sets
+        sums = collect(votes.source, _pair_sums(weighed) if by_pair and not in_sets else _item_sums(weighed))
+        sets = collect(votes.source, _set_sums(weighed)) if by_pair and in_sets else None
         people = _people(votes, self.table) if bounded.unit is Unit.PERSON else None
-        counted = _Counted({name: _integers(sums[name]) for name in sums.column_names}, self.rows, people)
+        counted = _Counted(_columns(sums), self.rows, people, None if sets is None else _columns(sets))
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
         return Counting(tallies, votes.source, weighed)
 
@@ -140,13 +145,16 @@ def _people(votes: Votes, table: ir.Table) -> int:
 def _tallies(votes: Votes, bounded: Bounded, counted: _Counted, *, by_pair: bool, may_be_empty: bool) -> Tallies:
     if counted.rows == 0 and not may_be_empty:
         raise no_votes(votes.source)
-    make = _by_pair if by_pair else _by_item
+    make = _by_pair if by_pair and not votes.items.in_sets else _by_item
     if votes.groups is None:
-        return Tallies.of(make(votes.items, bounded, counted.sums, counted.rows), people=counted.people)
-    rows_of_vote = 1 if by_pair else 2
-    parts = [(part, int(part["rows"].sum()) // rows_of_vote) for part in _parts(votes.groups, counted)]
+        tally = make(votes.items, bounded, counted.sums, counted.rows)
+        return Tallies.of(_with_sets(tally, counted.sets), people=counted.people)
+    rows_of_vote = 1 if by_pair or votes.items.in_sets else 2
+    parts = [(part, int(part["rows"].sum()) // rows_of_vote) for part in _parts(votes.groups, counted.sums)]
     tallies = (make(votes.items, bounded, *part) for part in parts)
-    return Tallies.of(*tallies, groups=votes.groups, people=counted.people, read=counted.rows)
+    of_sets = [None] * len(parts) if counted.sets is None else _parts(votes.groups, counted.sets)
+    known = (_with_sets(tally, sets) for tally, sets in zip(tallies, of_sets, strict=True))
+    return Tallies.of(*known, groups=votes.groups, people=counted.people, read=counted.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,12 +164,22 @@ class _Counted:
     sums: dict[str, Integers]
     rows: int
     people: int | None = None
+    sets: dict[str, Integers] | None = None
+    """the weight of each best–worst set, where they are counted"""
 
 
-def _parts(groups: Sequence[str], counted: _Counted) -> list[dict[str, Integers]]:
+def _parts(groups: Sequence[str], sums: dict[str, Integers]) -> list[dict[str, Integers]]:
     """The sums of each declared group."""
-    members = [counted.sums["group"] == group for group in range(len(groups))]
-    return [{name: column[member] for name, column in counted.sums.items()} for member in members]
+    members = [sums["group"] == group for group in range(len(groups))]
+    return [{name: column[member] for name, column in sums.items()} for member in members]
+
+
+def _with_sets(tally: Tally | PairTally, sets: dict[str, Integers] | None) -> AnyTally:
+    """The tally with the sets that were shown, where they were counted."""
+    if sets is None or isinstance(tally, PairTally):
+        return tally
+    shown = np.column_stack([column for name, column in sets.items() if name.startswith("shown_")])
+    return SetTally(tally.items, *distinct_sets(shown, sets["weight"]), tally)
 
 
 def _by_item(items: Items, bounded: Bounded, counted: dict[str, Integers], rows: int) -> Tally:
@@ -170,6 +188,9 @@ def _by_item(items: Items, bounded: Bounded, counted: dict[str, Integers], rows:
     np.add.at(losses, counted["item"], counted["losses"])
     if wins.sum() != losses.sum():
         raise AssertionError("every vote is a win and a loss, but their sums differ")
+    if items.in_sets:
+        weight = int(counted["weight"].sum())
+        return Tally(items, wins, losses, bounded.half_vote, rows, bounded, weight=weight)
     ties = int(counted["ties"].sum())
     if ties % 2:
         raise AssertionError("every tie is one of both of its items, but their sum is odd")
@@ -191,14 +212,31 @@ def _item_sums(rows: ir.Table) -> ir.Table:
 
     Each side is grouped on its own before the two are united, which is twice as fast as the opposite order.
     """
-    won, lost = _won_and_lost(rows)
-    tied = _tied(rows)
     group = _group(rows)
-    number = number_of_votes(rows)
+    if shown_columns(rows):
+        return _set_item_sums(rows, group)
+    won, lost = _won_and_lost(rows)
+    tied, number = _tied(rows), number_of_votes(rows)
     a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, ties=tied, rows=number)
     b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, ties=tied, rows=number)
     sides = a.union(b)
     return sides.group_by(*group, "item").agg(**{name: sides[name].sum() for name in SUMS})
+
+
+def _set_item_sums(rows: ir.Table, group: list[str]) -> ir.Table:
+    """The same for best–worst sets, and the weight of all sets, in half votes."""
+    shown = sides(rows, group, "weight")
+    return shown.group_by(*group, "item").agg(
+        wins=shown.won.sum(), losses=shown.lost.sum(), rows=shown["first"].sum(),
+        weight=(shown.weight * shown["first"] * 2).sum(),
+    )  # fmt: skip
+
+
+def _set_sums(rows: ir.Table) -> ir.Table:
+    """Per set as it was shown, and group: its weight, in half votes; −1 where a set has no further item."""
+    names = shown_columns(rows)
+    known = rows.select(*_group(rows), "weight", **{name: rows[name].fill_null(-1) for name in names}).view()
+    return known.group_by(*_group(rows), *names).agg(weight=(known.weight * 2).sum())
 
 
 def _pair_sums(rows: ir.Table) -> ir.Table:
@@ -234,7 +272,8 @@ def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
     votes with a condition, whose rows are counted before it.
     """
     special = votes.skip_invalid or votes.items.pairs or votes.compared_as_bytes or votes.where is not None
-    return not (bounded.counts_people or votes.shape.counts or votes.shape.gives_places or special)
+    shape = votes.shape
+    return not (bounded.counts_people or shape.counts or shape.gives_places or shape.in_sets or special)
 
 
 def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
@@ -281,6 +320,10 @@ def _alone_by_item(rows: ir.Table) -> ir.Table:
         rows="COUNT(*)",
         flawed=f"COUNT(CASE WHEN a = b OR {y} IS NULL OR {y} < 0 THEN 1 END)",
     )
+
+
+def _columns(table: Any) -> dict[str, Integers]:
+    return {name: _integers(table[name]) for name in table.column_names}
 
 
 def _integers(column: Any) -> Integers:

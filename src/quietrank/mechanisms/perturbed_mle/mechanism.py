@@ -102,6 +102,7 @@ class PerturbedMLE(Mechanism):
         )
 
     def require(self, promise: Promise, statistic: Statistic) -> None:
+        promise.require_pairs(option("mechanism", self.name))
         require_protectable(promise.pure.privacy)
 
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:

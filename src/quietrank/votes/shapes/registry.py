@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.arguments import parse
 from quietrank.promise.items import Items
 from quietrank.votes.shapes import long, rankings
+from quietrank.votes.shapes.best_worst import looks_like_sets, recognise_sets
 from quietrank.votes.shapes.outcomes import COMMON, Words
 from quietrank.votes.shapes.pair_columns import PairColumns, pairs_of
 from quietrank.votes.shapes.rankings import Rankings, Unranked
@@ -29,6 +31,8 @@ class Asked:
     pair_columns: PairColumns = None
     ranking: str | None = None
     unranked: str | None = None
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    """about best–worst sets: best, worst, shown, set_size, positions, design_file, version, set"""
     words: Words = COMMON
     """what cells mean"""
     codes: tuple[tuple[str, str], ...] = ()
@@ -39,6 +43,11 @@ class Asked:
     @property
     def person(self) -> str | None:
         return self.roles["person"]
+
+    @property
+    def of_sets(self) -> list[str]:
+        """What was said about best–worst sets."""
+        return [name for name, value in self.sets.items() if value]
 
     @property
     def of_long(self) -> list[str]:
@@ -83,8 +92,8 @@ def _made(name: str, names: Sequence[str], asked: Asked, items: Items | None) ->
 
 def _options_of(shape: str, asked: Asked) -> str:
     """The option of this shape that was given."""
-    if shape == "long":
-        return option(asked.of_long[0])
+    if shape in ("long", "best-worst"):
+        return option((asked.of_long if shape == "long" else asked.of_sets)[0])
     own = {"pair_columns": asked.pair_columns, "ranking": asked.ranking, "unranked": asked.unranked}
     return next(option(name) for name, value in own.items() if value is not None)
 
@@ -133,11 +142,7 @@ def _others(names: Sequence[str], asked: Asked, person: str | None) -> list[str]
 
 
 def _rankings(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
-    if asked.words != COMMON:
-        raise VotesError(
-            f"{option('outcomes')}, {option('missing')} and {option('bothbad')} are about answers to single questions, "
-            "and these are rankings; leave them out"
-        )
+    _require_no_words(asked, "rankings")
     require_column(names, "person", asked.person)
     person = None if asked.codes else person_column(names, asked.person)
     unranked = Unranked.MISSING if asked.unranked is None else parse(Unranked, "unranked", asked.unranked)
@@ -158,11 +163,31 @@ def _rankings(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
     return Rankings(by_place, by_item, cell, person, unranked=unranked, codes=asked.codes)
 
 
+def _require_no_words(asked: Asked, what: str) -> None:
+    if asked.words != COMMON:
+        raise VotesError(
+            f"{option('outcomes')}, {option('missing')} and {option('bothbad')} are about answers to single questions, "
+            f"and these are {what}; leave them out"
+        )
+
+
 def _is_rankings(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
     others = _others(names, asked, asked.person)
     if asked.of_long:
         return False
     return bool(asked.codes or rankings.place_columns(others) or rankings.ranking_column(others, None))
+
+
+# ---- best–worst sets ------------------------------------------------------------------------------------------------
+
+
+def _sets(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+    _require_no_words(asked, "sets")
+    return recognise_sets(tuple(names), person=asked.person, **asked.sets)
+
+
+def _is_sets(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
+    return not asked.of_long and not asked.codes and looks_like_sets(tuple(names))
 
 
 SHAPES = {
@@ -171,5 +196,6 @@ SHAPES = {
     "rankings": Kind(
         _rankings, _is_rankings, lambda asked: bool(asked.ranking or asked.unranked is not None or asked.codes)
     ),
+    "best-worst": Kind(_sets, _is_sets, lambda asked: bool(asked.of_sets)),
 }
 """the shapes, by their names in --shape"""

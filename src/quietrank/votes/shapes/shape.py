@@ -28,6 +28,9 @@ ANSWER_NAMES = (
 )  # fmt: skip
 """what columns are called that tell the answer, even if they are not read"""
 
+CARRIED = (FILE, ROW, PASSES)
+"""the file and the number of a row, and whether it meets the condition"""
+
 Name = Callable[[Any], Any]
 """how a cell that names an item, a person or a group is compared: as text or as bytes; an empty one is NULL"""
 
@@ -49,6 +52,10 @@ class Shape(ABC):
     """whether an empty answer may mean that the question was not put, so that it says something about the design"""
     needs_private_design: ClassVar[str] = ""
     """why which pairs were compared is an answer itself, and never public; empty if it is not"""
+    set_size: int = 2
+    """how many items a vote is about, at most: more than 2 for best–worst sets; public"""
+    in_sets: ClassVar[bool] = False
+    """whether rows also have the items that were shown, and what is wrong with them (best_worst.py)"""
 
     @property
     @abstractmethod
@@ -123,8 +130,8 @@ class Shape(ABC):
 
 
 def carried(table: ir.Table) -> dict[str, Any]:
-    """What every row takes along, whatever its shape: its file and number, and whether it meets the condition."""
-    return {name: table[name] for name in (FILE, ROW, PASSES) if name in table.columns}
+    """What every row takes along, whatever its shape."""
+    return {name: table[name] for name in CARRIED if name in table.columns}
 
 
 def called(names: Sequence[str], common: Sequence[str]) -> list[str]:

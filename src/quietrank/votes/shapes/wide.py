@@ -57,6 +57,10 @@ class Wide(Shape):
         return (*self.names, *(pair.column for pair in self.pairs))
 
     @property
+    def answers(self) -> tuple[str, ...]:
+        return tuple(pair.column for pair in self.pairs)
+
+    @property
     def leaves_out(self) -> bool:
         return True
 
@@ -95,7 +99,7 @@ class Wide(Shape):
         named = {"a": [pair.a for pair in self.pairs], "b": [pair.b for pair in self.pairs]}
         return expanded(table, self._each(table, name), cells, {**constants, **named})
 
-    def answers(self, table: ir.Table, name: Name) -> ir.Table:
+    def by_row(self, table: ir.Table, name: Name) -> ir.Table:
         """One row per row: the person, and y_0, y_1, … for the pairs."""
         ys = {f"y_{k}": self._y(table[pair.column], pair) for k, pair in enumerate(self.pairs)}
         return table.select(person=self._each(table, name)["person"], **ys)
