@@ -78,6 +78,7 @@ def statistic_for(
         return _without_ties(method, promise, offered, free_total=free_total)
     if method not in (Method.AUTO, Method.BRADLEY_TERRY) or SCORES in offered:
         raise PrivacyError(NO_TIES)
+    promise.require_pairs(option("ties", ties))
     return WithTies(_without_ties(Method.BRADLEY_TERRY, promise, offered, free_total=free_total))
 
 

@@ -259,8 +259,13 @@ def _by_common_names(names: Sequence[str], roles: dict[str, str | None]) -> Long
         return readings[0]
     if not readings and (reason := no_comparisons(names)):
         raise VotesError(reason)
-    problem = "do not say which column is which" if not readings else "can be read in more than one way"
-    raise VotesError(f"the columns {listed(names)} {problem}; give {_WINNER_LOSER}, or {_PAIR_OUTCOME}")
+    columns, remedy = f"the columns {listed(names)}", f"give {_WINNER_LOSER}, or {_PAIR_OUTCOME}"
+    if readings:
+        raise VotesError(f"{columns} can be read in more than one way; {remedy}")
+    raise VotesError(
+        f"{columns} do not say which column is which; {remedy}; or say with {option('shape')} that a row is not one "
+        "vote, but has a column per pair (wide), or is a person's ranking (rankings), or a best-worst set"
+    )
 
 
 def _readings(names: Sequence[str], roles: dict[str, str | None]) -> list[Long]:
