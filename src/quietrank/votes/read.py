@@ -13,7 +13,7 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
-from quietrank.votes.formats.scan import Dialect
+from quietrank.votes.formats.scan import Dialect, InputFormatWord
 from quietrank.votes.shapes.long import recognise
 from quietrank.votes.shapes.shape import ANSWER_NAMES, PERSON_NAMES, Shape, called, listed, require_column
 from quietrank.votes.sources import collect, no_votes, open_votes
@@ -124,7 +124,7 @@ def read_votes(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-    input_format: str | None = None,
+    input_format: InputFormatWord | None = None,
     where: str | None = None,
     pairs: Iterable[tuple[object, object]] | None = None,
     by: str | None = None,
