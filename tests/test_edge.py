@@ -26,6 +26,8 @@ from quietrank.planning.survey import PAPER, SPREADS, SpreadWord
 from quietrank.promise.privacy import Design, DesignWord, Neighbours, NeighboursWord, Unit, UnitWord
 from quietrank.simulation import Shape, ShapeWord
 from quietrank.statistics.method import Method, MethodWord
+from quietrank.votes.files import INPUT_FORMATS
+from quietrank.votes.formats.scan import InputFormatWord
 
 PUBLIC = {name: getattr(qr, name) for name in qr.__all__ if callable(getattr(qr, name))}
 FUNCTIONS = {name: one for name, one in PUBLIC.items() if inspect.isfunction(one)}
@@ -58,6 +60,7 @@ def words(hint: Any) -> Iterator[str]:
         (LinkWord, list(links._BY_NAME)),
         (SpreadWord, [*SPREADS, PAPER]),
         (ShapeWord, list(Shape)),
+        (InputFormatWord, list(INPUT_FORMATS)),
     ],
 )
 def test_a_type_checker_knows_all_words(hint: Any, known: list[str]) -> None:
@@ -77,6 +80,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
     }
     columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by", "count", "wins_a", "wins_b"}
     columns |= {"outcomes", "missing"}  # a coding by its name, or words
+    columns |= {"encoding", "sheet", "where"}
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
         ("synthetic", "group"),

@@ -19,6 +19,7 @@ from quietrank.planning import plan, survey
 from quietrank.promise.privacy import Unit
 from quietrank.render.forest import Theme
 from quietrank.statistics.method import Method
+from quietrank.votes.files import INPUT_FORMATS
 from tests.cli.running import Run
 
 
@@ -32,6 +33,7 @@ def test_the_words_are_those_of_the_library() -> None:
     assert get_args(plan.SolveWord) == options.SOLUTIONS
     assert (*survey.SPREADS, survey.PAPER) == options.SPREADS
     assert tuple(simulation.Shape) == options.SHAPES
+    assert options.INPUT_FORMATS == INPUT_FORMATS
 
 
 @pytest.mark.parametrize("command", ["rank", "plan", "audit"])

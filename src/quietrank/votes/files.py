@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from quietrank.errors import VotesError, either, option
 from quietrank.votes import paths
@@ -22,7 +22,17 @@ from quietrank.votes.formats.csv import TextFile, scan_csv
 from quietrank.votes.formats.json import scan_json
 from quietrank.votes.formats.parquet import scan_parquet
 from quietrank.votes.formats.preflib import SUFFIXES, Codes, scan_preflib
-from quietrank.votes.formats.scan import FILE, Dialect, Ready, Scan, cannot_read, first_line, identifier, quoted
+from quietrank.votes.formats.scan import (
+    FILE,
+    Dialect,
+    InputFormatWord,
+    Ready,
+    Scan,
+    cannot_read,
+    first_line,
+    identifier,
+    quoted,
+)
 from quietrank.votes.paths import Part
 from quietrank.votes.private import Engine, start_engine
 
@@ -36,7 +46,7 @@ KINDS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".xlsx": "xlsx", **dict.fromkeys(SUFFIXES, "PrefLib"),
 }  # fmt: skip
 """formats by the ending of a name"""
-INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
+INPUT_FORMATS = get_args(InputFormatWord)
 
 
 @dataclass(frozen=True)

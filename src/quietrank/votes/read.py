@@ -14,7 +14,7 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
-from quietrank.votes.formats.scan import Dialect
+from quietrank.votes.formats.scan import Dialect, InputFormatWord
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
 from quietrank.votes.shapes.pair_columns import PairColumns
 from quietrank.votes.shapes.registry import Asked, recognise
@@ -206,7 +206,7 @@ def read_votes(
     header_rows: int | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-    input_format: str | None = None,
+    input_format: InputFormatWord | None = None,
     where: str | None = None,
     pairs: Iterable[tuple[object, object]] | None = None,
     by: str | None = None,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from quietrank.errors import VotesError, option
 from quietrank.votes.paths import Part
@@ -15,6 +15,7 @@ from quietrank.votes.paths import Part
 if TYPE_CHECKING:
     from quietrank.votes.formats.csv import TextFile
 
+InputFormatWord = Literal["csv", "jsonl", "json", "parquet", "xlsx"]
 FILE = "__quietrank_file__"
 PLAIN = "hive_partitioning=false"
 """A folder called winner=X must not fill the column `winner`."""
