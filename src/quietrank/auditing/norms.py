@@ -111,7 +111,7 @@ def zonotope_gauges(body: knorm.Zonotope, points: Floats) -> Floats:
         raise AssertionError("this graph is too large to be audited")
     if body.extra is None:
         return gauges
-    return np.maximum(gauges, np.abs(points[:, n:]).max(axis=1) / float(body.extra))
+    return np.asarray(np.maximum(gauges, np.abs(points[:, n:]).max(axis=1) / float(body.extra)))
 
 
 def facets(body: knorm.Zonotope, points: Floats) -> Integers:
