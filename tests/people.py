@@ -353,11 +353,6 @@ class _Sums:
     def total(self) -> float:
         return float(self.exposure.sum() / 2)
 
-    @property
-    def ties(self) -> None:
-        """These people never say that two items are equal."""
-        return
-
 
 @dataclass(frozen=True, eq=False)
 class _PairWins:

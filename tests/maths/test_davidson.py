@@ -108,7 +108,7 @@ def test_what_is_expected_gives_the_model_back(kind: str) -> None:
     met = _met(n, 6000.0) if kind == "uniform" else np.outer([60, 30, 40, 20], [60, 30, 40, 20]) * (1 - np.eye(n))
     s, ties = _expected(theta, nu, met)
     i, j = np.triu_indices(n, 1)
-    designs = {
+    designs: dict[str, UniformDesign | RankOneDesign | PublicDesign] = {
         "uniform": UniformDesign(6000.0),
         "rank-one": RankOneDesign(met.sum(axis=1)),
         "public": PublicDesign(i, j, met[i, j]),

@@ -222,7 +222,7 @@ def test_with_one_answer_per_pair_the_reach_holds(
 def test_with_one_answer_per_pair_every_difference_lies_in_the_body(
     graph: Graph, limit: int, neighbours: NeighboursWord, statistic: WithTies
 ) -> None:
-    """The body of zonotope noise has an interval [−2W, 2W] for K, and one for the total."""
+    """The body of zonotope noise has an interval [−2W, 2W] for K, and one for the total; [−W, W] beside a double cover."""
     promise = _one_per_pair(graph, limit, neighbours)
     noise = ZONOTOPE.calibrate(promise, statistic)
     vectors, asked = _answered(graph, limit, statistic, Fraction(1))
@@ -232,7 +232,8 @@ def test_with_one_answer_per_pair_every_difference_lies_in_the_body(
     points = np.column_stack([differences[:, :n], -differences[:, n:size]]) if mirrored else differences[:, :n]
     body = double_cover(graph) if mirrored else graph
     gauges = [zonotope_gauge(body, point.tolist()) for point in points]
-    widths = np.abs(differences[:, size:]).max(axis=1) / (2 * limit)
+    widths = np.abs(differences[:, size:]).max(axis=1) / (limit if mirrored else 2 * limit)
+    assert dict(noise.law.to_dict())["extra"] == (limit if mirrored else 2 * limit)
     claimed = dict(noise.figures)["sensitivity"]
     assert isinstance(claimed, float)
     assert np.maximum(gauges, widths).max() <= claimed + 1e-9

@@ -247,10 +247,11 @@ def _ties_and_wins(case: Case) -> list[tuple[Saying, Saying]]:
     k, m = next((pair for pair in case.items.graph.edges if not {i, j} & set(pair)), (i, j))
     if case.privacy.neighbours is Neighbours.OUTCOME:
         return []
-    return [
-        (((i, j, "tie"),) * limit, ((k, m, "a"),) * limit),
-        (((i, j, "tie"),) * (20 * limit + 1), ((k, m, "a"),)),
-    ]
+    apart: list[tuple[Saying, Saying]] = [(((i, j, "tie"),) * limit, ((k, m, "a"),) * limit)]
+    many = 20 * limit + 1
+    if case.privacy.unit is Unit.PERSON:
+        apart.append((((i, j, "tie"),) * many, ((k, m, "a"),) * many))
+    return apart
 
 
 def _split(case: Case) -> tuple[Saying, Saying, Saying]:

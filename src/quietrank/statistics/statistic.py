@@ -30,7 +30,7 @@ ONE_VOTE = {"wins": Fraction(1), "losses": Fraction(1), "net_wins": Fraction(1, 
 
 
 class Sums(Protocol):
-    """Exact counts of each item, the total of all votes, and of them the ties."""
+    """Exact counts of each item."""
 
     @property
     def wins(self) -> Any: ...
@@ -42,8 +42,6 @@ class Sums(Protocol):
     def exposure(self) -> Any: ...
     @property
     def total(self) -> Any: ...
-    @property
-    def ties(self) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import Limits, Promise, Squares
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
-from quietrank.statistics.statistic import BY_DESIGN, Reading, Spread, Statistic, Sums
+from quietrank.statistics.statistic import BY_DESIGN, Reading, Spread, Statistic
 from quietrank.statistics.wins import WINS_AND_LOSSES
 
 TIES_SHARE = Fraction(1, 4)
@@ -104,7 +104,8 @@ class WithTies(Statistic):
 
     # ---- its vector, and back --------------------------------------------------------------------------------------
 
-    def parts(self, sums: Sums) -> tuple[Any, ...]:
+    def parts(self, sums: Any) -> tuple[Any, ...]:
+        """As those of the base, with `ties`, the weight of all ties."""
         return (*self.base.parts(sums), sums.ties)
 
     def vector(self, sums: Any, finer: int, share: Fraction) -> Any:
