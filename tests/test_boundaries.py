@@ -156,7 +156,7 @@ def test_what_a_reviewer_reads(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\na privacy reviewer reads {len(listed)} modules, {sum(listed.values())} lines: {', '.join(listed)}")
     assert len(mechanisms) == len(MECHANISMS) >= 4
     assert len(listed) <= 27
-    assert sum(listed.values()) <= 4_300
+    assert sum(listed.values()) <= 4_360
 
 
 def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import quietrank as qr
 from quietrank import estimators
+from quietrank.cli.options import ROW_SHAPES
 from quietrank.ledger import BudgetLedger
 from quietrank.maths import links
 from quietrank.maths.links import LinkWord
@@ -26,6 +27,7 @@ from quietrank.planning.survey import PAPER, SPREADS, SpreadWord
 from quietrank.promise.privacy import Design, DesignWord, Neighbours, NeighboursWord, Unit, UnitWord
 from quietrank.simulation import Shape, ShapeWord
 from quietrank.statistics.method import Method, MethodWord
+from quietrank.votes.read import ShapeWord as RowShapeWord
 
 PUBLIC = {name: getattr(qr, name) for name in qr.__all__ if callable(getattr(qr, name))}
 FUNCTIONS = {name: one for name, one in PUBLIC.items() if inspect.isfunction(one)}
@@ -58,6 +60,7 @@ def words(hint: Any) -> Iterator[str]:
         (LinkWord, list(links._BY_NAME)),
         (SpreadWord, [*SPREADS, PAPER]),
         (ShapeWord, list(Shape)),
+        (RowShapeWord, list(ROW_SHAPES)),
     ],
 )
 def test_a_type_checker_knows_all_words(hint: Any, known: list[str]) -> None:
@@ -76,6 +79,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
         if str in (hint, *typing.get_args(hint))
     }
     columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by"}
+    columns |= {"best", "worst", "shown", "design_file", "version", "set"}
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
         ("synthetic", "group"),

@@ -15,7 +15,7 @@ from quietrank.auditing.run import Sizes
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.method import Method
-from quietrank.statistics.sets import NetWinsAndShown
+from quietrank.statistics.net_wins import NetWinsAndShown
 from quietrank.votes import bound as bounding
 from quietrank.votes import check, tally
 from quietrank.votes.sets import size

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import PERSON_GRID, Clip, Promise
-from quietrank.statistics.sets import NET_WINS_AND_SHOWN, SHOWN_SHARE
+from quietrank.statistics.net_wins import NET_WINS_AND_SHOWN, SHOWN_SHARE
 from quietrank.statistics.statistic import BY_DESIGN
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.tallies import SetTally
