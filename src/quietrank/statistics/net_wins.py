@@ -112,8 +112,8 @@ class NetWinsAndExposures(NetWins):
 
 
 class NetWinsAndShown(NetWinsAndExposures):
-    """(s, βd), d how often an item was shown in best–worst sets: a vote of weight w on a set S of at most M items, of
-    which b is best and v worst, adds ½w(e_b − e_v) to s, and w to the d of each item of S (docs/proofs/best-worst.md)"""
+    """(s, βd), d how often an item was shown in best–worst sets: a vote of weight w on a set S of at most M items, its
+    best b and its worst v, adds ½w(e_b − e_v) to s and w to the d of each item of S (docs/proofs/best-worst.md)"""
 
     name = "net-wins-and-times-shown"
     sums_to_zero = False

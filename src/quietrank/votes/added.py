@@ -1,4 +1,4 @@
-"""The exact tallies of several groups in, one tally of all of them out; confidential, for the data holder's comparison."""
+"""The exact tallies of several groups in, one tally of all of them out; confidential, for the data holder alone."""
 
 from __future__ import annotations
 
