@@ -27,8 +27,8 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Privacy, Unit
 from quietrank.promise.promise import Bounded, Clip, Promise
 from quietrank.statistics.method import STATISTICS, Method
+from quietrank.statistics.net_wins import NET_WINS_AND_SHOWN
 from quietrank.statistics.scores import SCORES
-from quietrank.statistics.sets import NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Statistic
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally, Tallies, Tally

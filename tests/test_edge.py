@@ -16,6 +16,7 @@ import pytest
 
 import quietrank as qr
 from quietrank import estimators
+from quietrank.cli.options import VOTE_SHAPES
 from quietrank.ledger import BudgetLedger
 from quietrank.maths import links
 from quietrank.maths.links import LinkWord
@@ -28,6 +29,7 @@ from quietrank.simulation import Shape, ShapeWord
 from quietrank.statistics.method import Method, MethodWord
 from quietrank.votes.files import INPUT_FORMATS
 from quietrank.votes.formats.scan import InputFormatWord
+from quietrank.votes.read import ShapeWord as RowShapeWord
 
 PUBLIC = {name: getattr(qr, name) for name in qr.__all__ if callable(getattr(qr, name))}
 FUNCTIONS = {name: one for name, one in PUBLIC.items() if inspect.isfunction(one)}
@@ -61,6 +63,7 @@ def words(hint: Any) -> Iterator[str]:
         (SpreadWord, [*SPREADS, PAPER]),
         (ShapeWord, list(Shape)),
         (InputFormatWord, list(INPUT_FORMATS)),
+        (RowShapeWord, list(VOTE_SHAPES)),
     ],
 )
 def test_a_type_checker_knows_all_words(hint: Any, known: list[str]) -> None:
@@ -80,7 +83,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
     }
     columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by", "count", "wins_a", "wins_b"}
     columns |= {"outcomes", "missing"}  # a coding by its name, or words
-    columns |= {"encoding", "sheet", "where"}
+    columns |= {"encoding", "sheet", "where", "best", "worst", "shown", "design_file", "version", "set"}
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
         ("synthetic", "group"),

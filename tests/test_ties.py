@@ -75,7 +75,7 @@ def _ties(votes: Votes, privacy: qr.Privacy, clip: Any = None, **options: Any) -
     """K of each group, in votes."""
     bounded = Promise(privacy, votes.items, votes.groups, votes.group_of).bounded(clip)
     counted = count_votes(votes, bounded, may_be_empty=True, **options)
-    return [(tally.ties or 0) * tally.step for tally in counted]
+    return [(tally.by_item.ties or 0) * tally.step for tally in counted]
 
 
 ROWS = (

@@ -43,6 +43,7 @@ from quietrank.publish.release import Release
 from quietrank.publish.release import make_release as published
 from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord, View
 from quietrank.statistics.method import NO_TIES, Method, MethodWord, Ties, TiesWord, needs_pairs
+from quietrank.votes.added import added_up
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import AnyTally, PairTally, SetTally, Tally
@@ -386,7 +387,7 @@ def exact_scores(votes: Votes, release: Release | GroupedRelease) -> dict[str, d
     groups = {"": release} if isinstance(release, Release) else dict(release)
     tallies = dict(exact.by_group)
     if isinstance(release, GroupedRelease) and release.overall is not None:
-        tallies[OVERALL] = exact.added_up
+        tallies[OVERALL] = added_up(exact)
     return {
         group: dict(zip(tally.items.names, _exact(tally, groups[group]).tolist(), strict=True))
         for group, tally in tallies.items()

@@ -15,9 +15,10 @@ from quietrank.auditing.run import Sizes
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.method import Method
-from quietrank.statistics.sets import NetWinsAndShown
+from quietrank.statistics.net_wins import NetWinsAndShown
 from quietrank.votes import bound as bounding
 from quietrank.votes import check, tally
+from quietrank.votes.sets import size
 from quietrank.votes.snapshot import NOT_ANSWERED, NUMBER
 
 SMALL = Sizes(
@@ -53,24 +54,12 @@ def the_chosen_pair_as_design(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sizes_weighed_after_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A set counts as many pairs as it implies, whatever the bound has allowed."""
-    sized = bounding._sized
+    """A set counts as many times as its best is worth, whatever the bound has allowed."""
 
     def implied(rows: Any, shown: int, weight: str = "weight") -> Any:
-        return sized(rows, shown, weight).mutate(**{weight: rows[weight] * (bounding.size(rows) - 1)})
+        return rows.mutate(**{weight: rows[weight] * (size(rows) - 1)})
 
     monkeypatch.setattr(bounding, "_sized", implied)
-
-
-def the_largest_set_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """M from the votes: a set of three replaced by one of two changes everybody's weights."""
-    sized = bounding._sized
-
-    def looked_up(rows: Any, shown: int, weight: str = "weight") -> Any:
-        most = rows.aggregate(most=bounding.size(rows).max()).to_pyarrow()["most"][0].as_py() or 2
-        return sized(rows, most, weight)
-
-    monkeypatch.setattr(bounding, "_sized", looked_up)
 
 
 def times_shown_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +86,6 @@ def wrong_answers_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch)
     [
         (the_chosen_pair_as_design, PUBLIC, "sets differs"),
         (sizes_weighed_after_bounding, PEOPLE, "times as far"),
-        (the_largest_set_looked_up, make_case(LAPLACE, "comparison", items=6, set_size=3), "times as far"),
         (times_shown_for_free, PEOPLE, "times as far"),
         (unanswered_sets_dropped_under_a_public_design, PUBLIC, "sets differs"),
         (wrong_answers_dropped_under_a_public_design, PUBLIC, "sets differs"),

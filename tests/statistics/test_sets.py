@@ -20,8 +20,7 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import Neighbours, Privacy
 from quietrank.promise.promise import PERSON_GRID, Promise
 from quietrank.statistics.method import Method, statistic_for
-from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL, TOTAL_SHARE
-from quietrank.statistics.sets import NET_WINS_AND_SHOWN, SHOWN_SHARE
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_SHOWN, NET_WINS_AND_TOTAL, SHOWN_SHARE, TOTAL_SHARE
 from quietrank.statistics.statistic import Statistic
 
 Answer = tuple[tuple[int, ...], int, int]

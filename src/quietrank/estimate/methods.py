@@ -19,8 +19,7 @@ from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
-from quietrank.statistics.method import Method, Ties
-from quietrank.statistics.sets import require_known_sets
+from quietrank.statistics.method import Method, Ties, require_known_sets
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,7 @@ from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
 from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Clip, Promise, Squares
-from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES
-from quietrank.statistics.sets import NET_WINS_AND_SHOWN
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES

@@ -19,8 +19,7 @@ from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_
 from quietrank.noise.tiles import positive_weights
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.promise import FINE, Clip, Promise
-from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
-from quietrank.statistics.sets import NET_WINS_AND_SHOWN
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_SHOWN, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.ties import TIES_SHARE, WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NoReturn
 
 from quietrank.errors import PrivacyError, option
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Promise
-from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
+from quietrank.statistics.net_wins import (
+    NET_WINS,
+    NET_WINS_AND_EXPOSURES,
+    NET_WINS_AND_SHOWN,
+    NET_WINS_AND_TOTAL,
+)
 from quietrank.statistics.scores import SCORES
-from quietrank.statistics.sets import NET_WINS_AND_SHOWN, require_known_sets
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.ties import WITH_TIES, WithTies
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
@@ -126,6 +130,16 @@ def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *,
     if promise.total_is_public or (not free_total and method in (Method.AUTO, Method.NET_WINS)):
         return NET_WINS
     return _first(offered, NET_WINS_AND_TOTAL, NET_WINS_AND_SHOWN)
+
+
+def require_known_sets(privacy: Privacy) -> NoReturn:
+    """Refuse scores where nothing is known of the sets: those of ordinary Bradley–Terry would be stretched."""
+    raise PrivacyError(
+        f"{option('method', 'bradley-terry')} needs to know which best-worst sets were shown, and under "
+        f"{option('design', privacy.design)} only how often each item was is known; declare "
+        f"{option('design', 'uniform')} if the sets were drawn at random, or {option('design', 'public')} with "
+        f"{option('neighbours', 'outcome')} if they are no secret, or use {option('method', 'win-rate')}"
+    )
 
 
 def _first(offered: Sequence[Statistic], *wanted: Statistic) -> Statistic:

@@ -24,6 +24,10 @@ EXPOSURE_SHARE = Fraction(1, 8)
 The noise on exposures is 8 times that on net wins, which matters little after shrinkage (estimate/methods.py), and
 that on net wins is only a few per cent more than without exposures."""
 
+SHOWN_SHARE = Fraction(1, 16)
+"""β: in sets of four, exposures make the Laplace noise on net wins a quarter larger. They get 16 times that noise,
+which matters little: sets show items about equally often, and noisy exposures are shrunk towards their mean."""
+
 
 class NetWins(Statistic):
     """s"""
@@ -107,6 +111,22 @@ class NetWinsAndExposures(NetWins):
         return Spread(sqrt(variance), sqrt(variance), sqrt(variance) / share, kurtosis)
 
 
+class NetWinsAndShown(NetWinsAndExposures):
+    """(s, βd), d how often an item was shown in best–worst sets: a vote of weight w on a set S of at most M items, its
+    best b and its worst v, adds ½w(e_b − e_v) to s and w to the d of each item of S (docs/proofs/best-worst.md)"""
+
+    name = "net-wins-and-times-shown"
+    sums_to_zero = False
+    beta: ClassVar[Fraction] = SHOWN_SHARE
+    squares: Squares = (("net_wins", Fraction(1)), ("exposure", SHOWN_SHARE**2))
+
+    def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
+        """‖s‖₁ + β‖d‖₁ ≤ L(1 + βM), and the triangle inequality for two of them; attained where 2M items are there."""
+        one = limits.weight * (1 + share * limits.shown)
+        return one if change is Neighbours.ADD_REMOVE else 2 * one
+
+
 NET_WINS = NetWins()
 NET_WINS_AND_TOTAL = NetWinsAndTotal()
 NET_WINS_AND_EXPOSURES = NetWinsAndExposures()
+NET_WINS_AND_SHOWN = NetWinsAndShown()

@@ -120,17 +120,16 @@ def _first_few(rows: ir.Table, most: int, full: int) -> ir.Table:
     y: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int16")
     # The last keys separate rows that say the same with the items swapped, or in another group: which votes count
     # must not depend on the order of rows.
-    # The group comes before the answer: under a public design it must not depend on answers which group has a vote.
-    group = [paired.group] if "group" in rows.columns else []
-    keys = [scrambled, paired.low, paired.high, *group, ibis.ifelse(as_written, y, 2 - y), paired.a]
+    keys = [scrambled, paired.low, paired.high, ibis.ifelse(as_written, y, 2 - y), paired.a]
+    if "group" in rows.columns:
+        keys.append(paired.group)
     place = ibis.row_number().over(group_by=paired.person, order_by=keys)
     weight = ibis.ifelse(place < most, ibis.literal(full, type="int64"), ibis.literal(0, type="int64"))
     return paired.select(*rows.columns, weight=weight)
 
 
 def _first_sets(rows: ir.Table, most: int, full: int) -> ir.Table:
-    """The same for best–worst sets. The order is that of the sets (and groups), and only then of the answers: under a
-    public design the sets that count must not depend on these."""
+    """The same for best–worst sets. The order is that of the sets (and groups), and only then of the answers."""
     import ibis
 
     names = shown_columns(rows)

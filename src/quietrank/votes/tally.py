@@ -22,6 +22,7 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
 from quietrank.votes import by_row, check
+from quietrank.votes.added import distinct_sets
 from quietrank.votes.bound import people_by_votes, weigh
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
@@ -30,7 +31,7 @@ from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.sets import shown_columns, sides
 from quietrank.votes.snapshot import number_of_votes, snapshot
 from quietrank.votes.sources import collect, no_votes
-from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally, distinct_sets
+from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

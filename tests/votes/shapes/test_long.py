@@ -22,6 +22,7 @@ from quietrank.promise.promise import EVERY_VOTE, Bounded, Promise
 from quietrank.statistics.method import Method
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.votes import bound, tally
+from quietrank.votes.added import added_up
 from quietrank.votes.check import skipped
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.shapes.long import Long, recognise
@@ -258,7 +259,7 @@ def test_the_public_number_of_votes_is_taken_before_anything_is_left_out() -> No
     missing = _table(a=["x", "x"], b=["y", "y"], outcome=["a", ""])
     promise = Promise(UNIFORM, answered.items, leaves_out=answered.leaves_out)
     one, other = (count_votes(votes, promise.bounded(None)) for votes in (answered, missing))
-    assert (one.added_up.by_item.total, other.added_up.by_item.total) == (4, 2)
+    assert [added_up(tallies).by_item.total for tallies in (one, other)] == [4, 2]
     assert one.rows == other.rows == 2
     assert public_votes(one, promise) is public_votes(other, promise) is None
     assert not promise.total_is_public
