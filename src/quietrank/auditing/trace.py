@@ -58,8 +58,10 @@ class Seen:
     """everything else; must be the same for neighbours"""
 
 
-def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool = False) -> Path:
-    """The votes as a CSV file, in one of the two shapes."""
+def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool = False, wide: bool = False) -> Path:
+    """The votes as a CSV file, in one of the three ways."""
+    if wide:
+        return _write_wide(case, rows, path)
     names, split = case.items.names, case.groups is not None
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -70,6 +72,19 @@ def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool 
                 i, j = (j, i) if answer == "b" else (i, j)
                 answer = {"tie": "yes", "?": "?"}.get(answer, "no")
             writer.writerow([person, names[i], names[j], answer] + [group] * split)
+    return path
+
+
+def _write_wide(case: Case, rows: Sequence[Row], path: Path) -> Path:
+    """A column for each pair; a person has a row for each vote, with one answer in it."""
+    names, pairs, split = case.items.names, case.items.graph.edges, case.groups is not None
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["person", *(f"{names[i]}:{names[j]}" for i, j in pairs)] + [GROUP] * split)
+        for person, i, j, answer, group in rows:
+            said = {"a": "1" if i < j else "2", "b": "2" if i < j else "1", "tie": "0"}[answer]
+            cells = [said if pair == (min(i, j), max(i, j)) else "" for pair in pairs]
+            writer.writerow([person, *cells] + [group] * split)
     return path
 
 
