@@ -75,7 +75,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
         for parameter, hint in hints(function).items()
         if str in (hint, *typing.get_args(hint))
     }
-    columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by"}
+    columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by", "ranking", "pair_columns"}
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
         ("synthetic", "group"),
