@@ -84,6 +84,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
     columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by", "count", "wins_a", "wins_b"}
     columns |= {"outcomes", "missing"}  # a coding by its name, or words
     columns |= {"encoding", "sheet", "where", "best", "worst", "shown", "design_file", "version", "set"}
+    columns |= {"ranking", "pair_columns"}
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
         ("synthetic", "group"),

@@ -13,8 +13,11 @@ def test_check_counts_and_says_it_is_confidential(run: Run, votes: Path) -> None
     result = run("check", votes)
     assert result.code == 0
     assert "Confidential" in result.stderr
-    counts = dict(line.rsplit(maxsplit=1) for line in result.stdout.splitlines())
+    figures, understood = result.stdout.split("as understood:\n")
+    assert understood.splitlines()[0] == "  row 1: 1 preferred x to y"
+    counts = dict(line.rsplit(maxsplit=1) for line in figures.splitlines())
     assert counts == {
+        "shape": "long",
         "column read as winner": "winner",
         "column read as loser": "loser",
         "column read as person": "person",

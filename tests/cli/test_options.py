@@ -20,12 +20,17 @@ from quietrank.promise.privacy import Unit
 from quietrank.render.forest import Theme
 from quietrank.statistics.method import Method
 from quietrank.votes.files import INPUT_FORMATS
+from quietrank.votes.read import ShapeWord, UnrankedWord
+from quietrank.votes.shapes.rankings import Unranked
+from quietrank.votes.shapes.registry import SHAPES
 from tests.cli.running import Run
 
 
 def test_the_words_are_those_of_the_library() -> None:
     """What is written out to keep --help quick is what the registry and the enums say."""
     assert tuple(Method) == options.METHODS
+    assert tuple(SHAPES) == options.VOTE_SHAPES == get_args(ShapeWord)
+    assert tuple(Unranked) == options.UNRANKED == get_args(UnrankedWord)
     assert options.METHODS[0] == AUTO
     assert tuple(Calibration) == options.CALIBRATIONS
     assert tuple(Theme) == options.THEMES

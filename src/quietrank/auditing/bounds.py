@@ -88,7 +88,7 @@ def _sides(case: Case, pair: Neighbouring, folder: Path) -> tuple[Seen, Seen]:
 def _files(case: Case, pair: Neighbouring, folder: Path) -> Iterator[Any]:
     """Both sides as files of the same name, each read again."""
     for rows in (pair.one, pair.other):
-        path = trace.write_votes(case, rows, folder / "votes.csv", by_winner=pair.by_winner)
+        path = trace.write_votes(case, rows, folder / "votes.csv", by_winner=pair.by_winner, wide=pair.wide)
         yield trace.read(case, path, skip_invalid=pair.skip_invalid)
 
 

@@ -42,6 +42,8 @@ class Neighbouring:
     skip_invalid: bool = False
     by_winner: bool = False
     """written with winner, loser and a tie flag, instead of two items and an outcome"""
+    wide: bool = False
+    """written with a column for each pair, in which each vote is a row with one answer"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,14 @@ def neighbouring(case: Case, number: int, seed: int = SEED) -> Iterator[Neighbou
             other = (*(("v 2", *row[1:]) for row in change.other), *around)
         # A tie flag that is empty says nothing; an outcome that is empty says that there was no answer.
         answered = all(answer for _, _, _, answer, _ in (*one, *other))
-        yield Neighbouring(one, other, change.skip, by_winner=index % 3 == 2 and answered)
+        by_winner, wide = index % 3 == 2 and answered, index % 3 == 1 and _can_be_wide(case, change)
+        yield Neighbouring(one, other, change.skip, by_winner=by_winner, wide=wide)
+
+
+def _can_be_wide(case: Case, change: Change) -> bool:
+    """Empty cells are secret, and are not public questions; nothing is unreadable, and all pairs have a column."""
+    secret = case.privacy.unit is Unit.PERSON and case.privacy.neighbours is not Neighbours.OUTCOME
+    return secret and case.items.pairs is None and not case.items.in_sets and not change.skip
 
 
 def worst(case: Case) -> Neighbouring:

@@ -60,8 +60,10 @@ class Seen:
     """everything else; must be the same for neighbours"""
 
 
-def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool = False) -> Path:
-    """The votes as a CSV file, in one of the two shapes; or as best–worst sets."""
+def write_votes(case: Case, rows: Sequence[Row], path: Path, *, by_winner: bool = False, wide: bool = False) -> Path:
+    """The votes as a CSV file, in one of the three ways; or as best–worst sets."""
+    if wide:
+        return _write_wide(case, rows, path)
     names, split = case.items.names, case.groups is not None
     if case.items.in_sets:
         return _write_sets(case, rows, path)
@@ -90,6 +92,19 @@ def _write_sets(case: Case, rows: Sequence[Row], path: Path) -> Path:
             said = ["" if item is None else names[item] for item in (best, worst)]
             cells = [person, *members, *[""] * (items.shown - len(members)), *said]
             writer.writerow(cells + [group] * (case.groups is not None))
+    return path
+
+
+def _write_wide(case: Case, rows: Sequence[Row], path: Path) -> Path:
+    """A column for each pair; a person has a row for each vote, with one answer in it."""
+    names, pairs, split = case.items.names, case.items.graph.edges, case.groups is not None
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["person", *(f"{names[i]}:{names[j]}" for i, j in pairs)] + [GROUP] * split)
+        for person, i, j, answer, group in rows:
+            said = {"a": "1" if i < j else "2", "b": "2" if i < j else "1", "tie": "0"}.get(answer, "")
+            cells = [said if pair == (min(i, j), max(i, j)) else "" for pair in pairs]
+            writer.writerow([person, *cells] + [group] * split)
     return path
 
 

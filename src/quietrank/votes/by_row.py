@@ -68,7 +68,7 @@ def counted(votes: Votes, bounded: Bounded) -> RowSums | None:
         source=answers,
         limit=limit,
         grid=PERSON_GRID,
-        # An answer that cannot be read is NULL, and makes the row's weight NULL.
+        # An answer that cannot be read is NULL, and makes the row's weight NULL (which least alone would pass over).
         answered=" + ".join(f"CAST(y_{k} >= 0 AS INT)" for k in range(len(pairs))),
         # −1 stands for no answer: with y the weight that was won minus the weight without answer, and that weight.
         sums=", ".join(
@@ -89,5 +89,6 @@ def counted(votes: Votes, bounded: Bounded) -> RowSums | None:
 
 _SUMS = """
     SELECT count(*), count(w), count(DISTINCT person), sum(w), {sums}
-    FROM (SELECT *, CAST(CASE WHEN c = 0 THEN 0 ELSE least({grid}, CAST({limit} AS BIGINT) // c) END AS BIGINT) AS w
+    FROM (SELECT *, CAST(CASE WHEN c = 0 THEN 0 WHEN c > 0 THEN least({grid}, CAST({limit} AS BIGINT) // c) END
+                         AS BIGINT) AS w
           FROM (SELECT *, {answered} AS c FROM ({source})))"""

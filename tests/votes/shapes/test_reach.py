@@ -104,16 +104,16 @@ def test_a_row_that_is_not_bounded_would_be_noticed() -> None:
 
 def _moved_by_one_voter(folder: Path) -> float:
     """How far the wins move when one of four voters turns their ranking round."""
-    tallies = [
-        tally_votes(qr.read_votes(write_preflib(folder / f"{k}.soc", ITEMS, lines)), LIMITED)
-        for k, lines in enumerate([[(4, ((1,), (2,), (3,)))], [(3, ((1,), (2,), (3,))), (1, ((3,), (2,), (1,)))]])
-    ]
+    up, down = ((1,), (2,), (3,)), ((3,), (2,), (1,))
+    files = [write_preflib(folder / "one.soc", ITEMS, [(4, up)])]
+    files.append(write_preflib(folder / "other.soc", ITEMS, [(3, up), (1, down)]))
+    tallies = [tally_votes(qr.read_votes(file), LIMITED) for file in files]
     difference = (tallies[0].net_wins - tallies[1].net_wins) * float(tallies[0].step)
     return float(np.abs(difference).sum())
 
 
 def test_a_voter_of_a_preflib_file_moves_it_by_one_person(tmp_path: Path) -> None:
-    """Voters are bounded one by one: the first fault below bounds a line, and the second multiplies afterwards."""
+    """Voters are bounded one by one, however many share a line."""
     assert _moved_by_one_voter(tmp_path) <= float(sensitivity(LIMITED, NET_WINS, complete(3)).l1)
 
 
@@ -130,18 +130,29 @@ def test_one_query_gives_the_sums_of_the_snapshot() -> None:
     import pyarrow as pa
 
     rng = np.random.default_rng(3)
-    cells = rng.choice(["1", "2", "0", "", "x"], size=(200, 3), p=[0.3, 0.3, 0.1, 0.28, 0.02])
-    cells[cells == "x"] = "tie"
+    cells = rng.choice(np.array(["1", "2", "0", "", "tie"], object), size=(200, 3), p=[0.3, 0.3, 0.1, 0.28, 0.02])
     columns = dict(zip(["x:y", "z:x", "y_z"], cells.T.tolist(), strict=True))
     for people in (None, [f"p{k}" for k in range(200)], [f"p{k % 190}" for k in range(200)]):
         table = pa.table(columns if people is None else {"person": people, **columns})
         for privacy in (LIMITED, ANSWERS):
-            one, other = (
-                tally_votes(qr.read_votes(table, ITEMS, skip_invalid=skip), privacy) for skip in (False, True)
-            )
+            both = [qr.read_votes(table, ITEMS, skip_invalid=skip) for skip in (False, True)]
+            one, other = (tally_votes(votes, privacy) for votes in both)
             assert (one.wins == other.wins).all()
             assert (one.losses == other.losses).all()
             assert one.rows == other.rows == 600
+
+
+@pytest.mark.parametrize(("person", "cell"), [("q", "9"), ("", "1"), ("q", "x ")])
+def test_the_one_query_finds_what_is_wrong(person: str, cell: str) -> None:
+    """A cell that cannot be read and a person without a name are refused, not counted."""
+    import pyarrow as pa
+
+    votes = qr.read_votes(pa.table({"person": ["p", person], "x:y": ["1", cell], "x:z": ["1", ""]}), ITEMS)
+    if cell == "x ":
+        with pytest.raises(qr.QuietrankError, match="unknown outcome"):
+            tally_votes(votes, LIMITED)
+    with pytest.raises(qr.QuietrankError, match="row 2"):
+        tally_votes(votes, LIMITED)
 
 
 def test_two_columns_of_one_pair_share_an_answer() -> None:

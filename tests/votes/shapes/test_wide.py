@@ -96,6 +96,19 @@ def test_columns_without_plain_separators_need_declared_items() -> None:
     assert qr.read_votes(table, ["tea", "coffee"]).shape.name == "wide"
 
 
+def test_a_long_file_stays_long() -> None:
+    """A column that looks like a pair, or like several, is no doubt where two columns are called winner and loser."""
+    import pyarrow as pa
+
+    table = pa.table({"winner": ["tea"], "loser": ["water"], "meta:language": ["de"], "a:b:c": ["x"], "1st": ["x"]})
+    assert qr.read_votes(table, items_from_votes=True).shape.name == "long"
+    assert qr.read_votes(table, DRINKS).shape.name == "long"
+    both = table.select(["winner", "loser"]).append_column("tea:water", [["1"]])
+    with pytest.raises(VotesError, match=r"more than one shape \(long, wide\); choose one with shape"):
+        qr.read_votes(both, DRINKS)
+    assert qr.read_votes(both, DRINKS, shape="wide").shape.name == "wide"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -74,13 +74,33 @@ def recognise(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
     said = [name for name, kind in SHAPES.items() if kind.says_so(asked)]
     if len(said) > 1:
         raise VotesError(f"these options are about different shapes ({', '.join(said)}); leave those of one out")
-    plain = said or [name for name, kind in SHAPES.items() if kind.is_plain(names, asked, items)]
+    plain = said or _plain(names, asked, items)
     if len(plain) > 1:
         raise VotesError(
             f"the columns {first_few(names)} can be read as more than one shape ({', '.join(plain)}); choose one with "
             f"{option('shape')}"
         )
-    return _made(plain[0] if plain else "long", names, asked, items)
+    if plain:
+        return _made(plain[0], names, asked, items)
+    try:
+        return _made("long", names, asked, items)
+    except VotesError as error:
+        others = " or ".join(option("shape", name) for name in SHAPES if name != "long")
+        raise VotesError(f"{error.message}; if a row is not one vote, declare the items and say {others}") from None
+
+
+def _plain(names: Sequence[str], asked: Asked, items: Items | None) -> list[str]:
+    """The shapes that a table with these columns has without doubt."""
+    plain = ["long"] if _is_long(names, asked, items) else []
+    for name, kind in SHAPES.items():
+        try:
+            if name != "long" and kind.is_plain(names, asked, items):
+                plain.append(name)
+        except VotesError:
+            # Columns that look like several pairs, or like places with a gap: a doubt only if nothing else is plain.
+            if "long" not in plain:
+                raise
+    return plain
 
 
 def _made(name: str, names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
@@ -129,7 +149,8 @@ def _wide(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
 
 
 def _is_wide(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
-    if asked.codes or asked.of_long:
+    # Without declared items a single column such as meta:language would be a pair.
+    if asked.codes or asked.of_long or (items is None and _is_long(names, asked, items)):
         return False
     return bool(pairs_of(_others(names, asked, asked.person), None, items))
 
