@@ -161,6 +161,7 @@ def test_the_page_about_shapes_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Its files are written as they stand, and every command on them succeeds."""
     page = (ROOT / "docs" / "shapes.md").read_text(encoding="utf-8")
     for name, content in re.findall(r"```csv (\S+)\n(.*?)```", page, flags=re.DOTALL):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
