@@ -244,7 +244,7 @@ def test_rank_by_group_prints_every_group(run: Run, lands: Path, tmp_path: Path)
         (("--by", "land"), "--groups"),
         (("--groups", "n,s"), "--by"),
         (("--by", "land", "--groups", "n,w"), "declare every group with --groups"),
-        (("--by", "winner", "--groups", "x,y,z"), "more than one group"),
+        (("--by", "winner", "--groups", "x,y,z", "--by-person"), "more than one group"),
         (("--by", "land", "--groups", "nowhere.txt"), "one group per line"),
     ],
 )
