@@ -146,7 +146,7 @@ BROKEN_FILES: dict[str, tuple[bytes, str]] = {
     "not.parquet": (b"winner,loser\nx,y\n", "not a Parquet file"),
     "array.jsonl": (b'[{"winner": "x", "loser": "y"}]', "one JSON object per line"),
     "broken.jsonl": (b'{"winner": "x", "loser": "y"}\n{"winner": \n', "cannot be read"),
-    "votes.xlsx": (b"PK", "cannot tell the format"),
+    "votes.xlsx": (b"PK", "not an Excel workbook"),
     "truncated.csv.gz": (b"\x1f\x8b\x08\x00", "cannot read"),
 }
 

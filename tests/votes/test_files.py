@@ -268,6 +268,12 @@ def test_a_missing_key_is_a_missing_cell(tmp_path: Path) -> None:
         count_votes(read_votes(tmp_path, ITEMS, by="language", groups=["de"]), EVERY_VOTE)
 
 
+def test_a_key_may_be_called_file(tmp_path: Path) -> None:
+    """The name is not special."""
+    write_parquet(tmp_path / "file=1" / "part.parquet", FIRST)
+    assert counted(read_votes(tmp_path, ITEMS, where="file = '1'")) == expected(FIRST)
+
+
 def test_a_key_that_is_a_column_is_refused(tmp_path: Path) -> None:
     (tmp_path / "winner=y").mkdir()
     as_csv(tmp_path / "winner=y" / "1.csv", FIRST)

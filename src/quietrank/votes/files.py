@@ -337,10 +337,11 @@ def _with_keys(rows: str, ready: Sequence[Ready], columns: str) -> str:
     )
     unknown = "error('a file that was not listed was read')"
     keys = ", ".join(
-        f"CASE WHEN k.file IS NULL THEN {unknown} ELSE k.{identifier(name)} END AS {identifier(name)}" for name in names
+        f"CASE WHEN k.{FILE} IS NULL THEN {unknown} ELSE k.{identifier(name)} END AS {identifier(name)}"
+        for name in names
     )
-    listed = f"(VALUES {values}) AS k(file, {', '.join(map(identifier, names))})"
-    return f"(SELECT {columns}, {keys} FROM {rows} AS v LEFT JOIN {listed} ON v.{FILE} = k.file)"
+    listed = f"(VALUES {values}) AS k({FILE}, {', '.join(map(identifier, names))})"
+    return f"(SELECT {columns}, {keys} FROM {rows} AS v LEFT JOIN {listed} ON v.{FILE} = k.{FILE})"
 
 
 def _value(value: str | None) -> str:
