@@ -222,7 +222,7 @@ def test_with_one_answer_per_pair_the_reach_holds(
 def test_with_one_answer_per_pair_every_difference_lies_in_the_body(
     graph: Graph, limit: int, neighbours: NeighboursWord, statistic: WithTies
 ) -> None:
-    """The body of zonotope noise has an interval [−2W, 2W] for K, and one for the total; [−W, W] beside a double cover."""
+    """K, and the total, have an interval [−2W, 2W] in the body of zonotope noise; [−W, W] beside a double cover."""
     promise = _one_per_pair(graph, limit, neighbours)
     noise = ZONOTOPE.calibrate(promise, statistic)
     vectors, asked = _answered(graph, limit, statistic, Fraction(1))

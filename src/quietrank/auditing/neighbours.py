@@ -256,6 +256,9 @@ def _ties_and_wins(case: Case) -> list[tuple[Saying, Saying]]:
     k, m = next((pair for pair in case.items.graph.edges if not {i, j} & set(pair)), (i, j))
     if case.privacy.neighbours is Neighbours.OUTCOME:
         return []
+    if case.privacy.one_per_pair:
+        cut, first, second = _split(case)
+        return [((*cut, *((i, j, "tie") for i, j, _ in (*first, *second))), _turned(cut))]
     apart: list[tuple[Saying, Saying]] = [(((i, j, "tie"),) * limit, ((k, m, "a"),) * limit)]
     many = 20 * limit + 1
     if case.privacy.unit is Unit.PERSON:

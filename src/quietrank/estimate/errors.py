@@ -9,7 +9,7 @@ import numpy as np
 
 from quietrank.arrays import Floats
 from quietrank.estimate.methods import Estimate, around_of
-from quietrank.estimate.sources import SEED, NoError, Sources, exposures, given_design, has_limit, laplacian
+from quietrank.estimate.sources import NoError, Sources, exposures, given_design, has_limit, laplacian
 from quietrank.maths.davidson import tie
 from quietrank.mechanisms.scatter import Around
 from quietrank.statistics.method import Method
@@ -160,9 +160,8 @@ class TieModel:
         held = 0.0 if self.hold is None else float(self.hold @ self.bent)
         information = max(self.information - held, 1e-3 * self.information, LEAST_INFORMATION)
         spread = self.information if self.pairs_known else self.total * self.share * (1 - self.share)
-        sample = np.random.default_rng(SEED + 100).normal(size=sources.draws)
         noise = sources.noise.ties
-        error = sample * np.sqrt(factor * max(spread - held, information))
+        error = sources.of_other_votes * np.sqrt(factor * max(spread - held, information))
         if noise is not None:
             error = error + noise
         error = error - self.share * of_d.sum(axis=1) / 2

@@ -60,6 +60,11 @@ class Sources:
         unit = _noise_of_one(law.of_size(1.0), draws)
         return self.noisy.statistic.read(np.resize(unit, (self.draws, unit.shape[1])) * law.size, 1.0)
 
+    @property
+    def of_other_votes(self) -> Floats:
+        """Standard normal draws for what the sample does to a number of its own, beside the net wins."""
+        return np.random.default_rng(SEED + 100).normal(size=self.draws)
+
     def sampling(
         self, shape: Floats, around: Around, measured: float | None = None
     ) -> tuple[Floats, float, tuple[str, ...]]:

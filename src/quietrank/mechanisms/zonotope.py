@@ -115,8 +115,8 @@ def zonotope_graph(items: Items, statistic: Statistic) -> Graph:
 
 
 def _extra(promise: Promise, statistic: Statistic) -> Fraction | None:
-    """2W, half the width of K in the entries of the total and of ties; W is the largest weight of a person. W beside the
-    double cover, of which a person adds the whole, and not the half."""
+    """2W, half the width of K in the entries of the total and of ties; W is the largest weight of a person. W beside
+    the double cover, of which a person adds the whole, and not the half."""
     return Fraction((1 if statistic.mirrored else 2) * promise.privacy.limit) if statistic.extra else None
 
 
