@@ -6,8 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 
 import quietrank as qr
@@ -214,3 +216,17 @@ def test_items_can_be_taken_from_what_was_shown() -> None:
         assert votes.items.names == tuple(sorted(ITEMS)), name
     with pytest.raises(VotesError, match="a set of 4 different items needs as many"):
         read_votes(FOLDER / "columns.csv", ["tea", "coffee", "water"])
+
+
+def test_another_engine_gives_the_same_tally() -> None:
+    """SQLite compares names as bytes; it cannot take cells apart, and says so."""
+    connection, plain = ibis.sqlite.connect(), counted(read_votes(FOLDER / "columns.csv", ITEMS))
+    options = pa_csv.ConvertOptions(strings_can_be_null=True)
+    for name in ("columns.csv", "positions.csv", "with_design.csv", "cell.csv"):
+        connection.create_table(name, pa_csv.read_csv(FOLDER / name, convert_options=options))
+    for name in ("columns.csv", "positions.csv", "with_design.csv"):
+        tally = counted(read_votes(connection.table(name), ITEMS, **DIALECTS[name]))
+        assert tally.by_item.net_wins.tolist() == plain.by_item.net_wins.tolist()
+        assert tally.sets.tolist() == plain.sets.tolist()
+    with pytest.raises(VotesError, match="the engine sqlite cannot take a cell with several items apart"):
+        counted(read_votes(connection.table("cell.csv"), ITEMS, **DIALECTS["cell.csv"]))

@@ -43,6 +43,8 @@ BEST_NAMES, WORST_NAMES = ("best", "most", "most_preferred"), ("worst", "least",
 NUMBERED = re.compile(r"(?:item|shown|option|alternative|alt|position)[ _.-]?([1-9]\d?)", re.IGNORECASE)
 CELL_NAMES = ("shown", "items", "set_items", "items_shown")
 SEPARATORS = (";", "|", ",")
+SPLITTING = ("duckdb", "postgres", "pyspark")
+"""engines that can split text"""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ class BestWorst(Shape):
         import ibis
 
         if self.in_a_cell:
+            _require_split(table)
             parts = _split(table[self.shown[0]])
             return [parts[k].strip().nullif("") for k in range(self.set_size)]
         missing = [ibis.null("string")] * (self.set_size - len(self.shown))
@@ -191,6 +194,14 @@ def _split(cell: ir.Value) -> ir.Value:
         whole.split(first),
         ibis.ifelse(whole.contains(second), whole.split(second), whole.split(last)),
     )
+
+
+def _require_split(table: ir.Table) -> None:
+    if (engine := table.get_backend().name) not in SPLITTING:
+        raise VotesError(
+            f"the engine {engine} cannot take a cell with several items apart; give each item of a set a column of its "
+            "own, or export the votes to a file"
+        )
 
 
 def _number(*cases: tuple[ir.Value, int]) -> ir.Value:
