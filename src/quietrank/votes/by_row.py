@@ -59,11 +59,10 @@ def applies(votes: Votes, bounded: Bounded) -> bool:
 
 def counted(votes: Votes, bounded: Bounded) -> RowSums | None:
     """The sums; None if a row is invalid, or a person has several."""
-    import ibis
-
     assert isinstance(votes.shape, Wide)
     pairs, limit = votes.shape.places, (bounded.max_per_person or 0) * PERSON_GRID
-    answers = ibis.to_sql(votes.by_row(), dialect="duckdb")
+    engine = votes.source.table.get_backend()
+    answers = engine.compile(votes.by_row())
     query = _SUMS.format(
         source=answers,
         limit=limit,
@@ -77,7 +76,7 @@ def counted(votes: Votes, bounded: Bounded) -> RowSums | None:
         ),
     )
     with reading(votes.source):
-        ((rows, sound, people, weight, *sums),) = votes.source.table.get_backend().con.execute(query).fetchall()
+        ((rows, sound, people, weight, *sums),) = engine.con.execute(query).fetchall()
     votes.source.require_unchanged()
     if not rows == sound == people or rows == 0:
         return None
