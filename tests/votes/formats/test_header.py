@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from quietrank.errors import VotesError
-from quietrank.votes import header
+from quietrank.votes.formats import header
 
-PATH = Path("survey.csv")
+NAME = "survey.csv"
 IDS = '"{""ImportId"":""a""}","{""ImportId"":""b""}"\n'
 
 
@@ -32,11 +30,11 @@ IDS = '"{""ImportId"":""a""}","{""ImportId"":""b""}"\n'
     ],
 )
 def test_the_rows_of_a_header(text: str, names: tuple[str, ...], rows: int) -> None:
-    assert header.read(PATH, text, ",", None) == (names, rows)
-    assert header.read(PATH, text, ",", 3)[1] == 3
+    assert header.read(NAME, text, ",", None) == (names, rows)
+    assert header.read(NAME, text, ",", 3)[1] == 3
 
 
 @pytest.mark.parametrize("rows", [-1, 1.5, "two", 21, True])
 def test_a_wrong_number_of_header_rows_is_refused(rows: object) -> None:
     with pytest.raises(VotesError, match="header_rows must be a whole number from 0 to 20"):
-        header.read(PATH, "a,b\n", ",", rows)  # type: ignore[arg-type]
+        header.read(NAME, "a,b\n", ",", rows)  # type: ignore[arg-type]
