@@ -16,6 +16,7 @@ import pytest
 import quietrank as qr
 from quietrank.errors import QuietrankError, ReleaseError, UsageError
 from quietrank.publish.files import PICTURE, RELEASE, TALLY, VOTES, check_apart, check_output, write_text, written_whole
+from tests.cli.running import Run
 from tests.helpers import write_csv
 
 ROWS = [("1", "x", "y"), ("1", "y", "z"), ("2", "x", "z"), ("3", "é\x1b[31m", "y")]
@@ -149,9 +150,12 @@ def test_the_tally_is_written_before_anything_is_made_of_it(folder: Path, monkey
 # ---- what stands there already -------------------------------------------------------------------------------------
 
 
-def test_only_an_earlier_one_of_the_same_kind_is_replaced_and_only_when_told(folder: Path) -> None:
+def test_only_an_earlier_one_of_the_same_kind_is_replaced_and_only_when_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A release is not replaced without --overwrite; a ledger, a tally, the votes and other files never are."""
-    ledger = _ledger(folder)
+    ledger, run = _ledger(folder), Run(monkeypatch, capsys)
+    monkeypatch.chdir(folder)
     assert _run(folder, *COMMAND, *ledger, "--out", "r.json", "--save-tally", "t.json").returncode == 0
     (folder / "mine.json").write_text('{"mine": 1}')
     (folder / "mine.csv").write_text("a,b\n1,2\n")
@@ -161,9 +165,9 @@ def test_only_an_earlier_one_of_the_same_kind_is_replaced_and_only_when_told(fol
         refused += [("--out", name), ("--out", name, "--overwrite")]
     refused += [("--save-tally", name, "--overwrite") for name in ("r.json", "mine.json")]
     for words in refused:
-        done = _run(folder, *COMMAND, *ledger, *words)
-        assert done.returncode == 1, words
-        assert b"choose another name" in done.stderr
+        done = run(*COMMAND, *ledger, *words)
+        assert done.code == 1, words
+        assert "choose another name" in done.stderr
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert _run(folder, *COMMAND, *ledger, "--out", "r.json", "--overwrite").returncode == 0
     assert (folder / "r.json").read_bytes() != before["r.json"]
