@@ -122,7 +122,7 @@ def _extremes(case: Case) -> Iterator[Change]:
     constructed = _constructed(case)
     plain = [change for answers, instead in constructed for change in _placed(case, *_related(case, answers, instead))]
     unanswered = _unanswered(case, constructed[0][0])
-    yield from (*plain[:2], *_skipped(case, constructed[0][0]), unanswered, *plain[2:])
+    yield from (*plain[:2], *_skipped(case, constructed[0][0]), *plain[2:3], unanswered, *plain[3:])
 
 
 def _unanswered(case: Case, answers: Saying) -> Change:
