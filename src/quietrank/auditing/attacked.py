@@ -258,8 +258,6 @@ def _sets() -> tuple[list[Words], list[Words]]:
         sets | VOTES | {"neighbours": "outcome", "method": Method.BRADLEY_TERRY},
         sets | PEOPLE | SPLIT,
         sets | PEOPLE | SPREAD,
-        sets | CAPPED,
-        sets | PEOPLE | {"mechanism": GAUSSIAN, "delta": DELTA, "clip": CLIP, "method": Method.NET_WINS},
         sets | VOTES | {"mechanism": GAUSSIAN, "delta": DELTA, "method": Method.NET_WINS},
     ]
     return first, rest
