@@ -266,8 +266,9 @@ def _sets() -> tuple[list[Words], list[Words]]:
 def _tied() -> tuple[list[Words], list[Words]]:
     """The weight of all ties beside other counts, in the quick form and beyond.
 
-    Where a bound is not attained (docs/proofs/ties.md), as for Laplace noise on wins and losses with one answer per
-    pair, or for clips under a public design, the case is not among them: tests/statistics/test_ties.py has these.
+    Where a bound is not attained (docs/proofs/ties.md) the case is not among them: Laplace noise on wins and losses
+    with one answer per pair, which tests/statistics/test_ties.py searches through, and clips under a public design and
+    over groups of votes, whose reach follows from the clip.
     """
     laplace, gaussian = {"mechanism": LAPLACE}, {"mechanism": GAUSSIAN, "delta": DELTA}
     added, zonotope = {"neighbours": "add-remove"}, ANSWERS | {"mechanism": ZONOTOPE}
