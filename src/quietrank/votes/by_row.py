@@ -1,23 +1,31 @@
-"""A wide table in which every row is another person's in, its bounded sums out: one query, no snapshot.
+"""A wide table in which every row is another person's in, its bounded sums out: no row per vote is ever made.
 
 A person's weight is min(2^20, ⌊L·2^20/c⌋) for c answers. Where no id appears twice, c is the number of answers in the
 row, so that the weight comes from the very row that it is applied to: whichever rows the query saw, no person moved the
 sums further than promised. The same query says whether an id appears twice or a cell cannot be read. Then its sums are
-thrown away, and the votes are counted from a snapshot like any others, to the same numbers.
+thrown away, and the votes are counted from a snapshot like any others, to the same numbers. Whoever asks about the
+votes again, for their scatter, does so in a snapshot of the wide table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quietrank.arrays import Integers
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import PERSON_GRID, Bounded
+from quietrank.votes import engines
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import reading
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,24 +65,22 @@ def applies(votes: Votes, bounded: Bounded) -> bool:
     return limited and not bounded.answers_only and not (bounded.one_per_pair and len(pairs) < len(shape.places))
 
 
-def counted(votes: Votes, bounded: Bounded) -> RowSums | None:
-    """The sums; None if a row is invalid, or a person has several."""
-    assert isinstance(votes.shape, Wide)
-    pairs, limit = votes.shape.places, (bounded.max_per_person or 0) * PERSON_GRID
-    engine = votes.source.table.get_backend()
-    answers = engine.compile(votes.by_row())
-    query = _SUMS.format(
-        source=answers,
-        limit=limit,
-        grid=PERSON_GRID,
-        # An answer that cannot be read is NULL, and makes the row's weight NULL (which least alone would pass over).
-        answered=" + ".join(f"CAST(y_{k} >= 0 AS INT)" for k in range(len(pairs))),
-        # −1 stands for no answer: with y the weight that was won minus the weight without answer, and that weight.
-        sums=", ".join(
-            f"sum(w * y_{k}), sum(w * CAST(y_{k} < 0 AS INT)), sum(w * CAST(y_{k} = 1 AS INT))"
-            for k in range(len(pairs))
-        ),
+@contextmanager
+def taking(votes: Votes) -> Iterator[ir.Table]:
+    """A snapshot of the wide table, for whoever reads it more than once: the person, and y_0, y_1, … for the pairs."""
+    with reading(votes.source), engines.read_once(votes.by_row()) as table:
+        votes.source.require_unchanged()
+        yield table
+
+
+def counted(votes: Votes, bounded: Bounded, table: ir.Table) -> RowSums | None:
+    """The sums of `votes.by_row()`, or of a snapshot of it; None if a row is invalid, or a person has several."""
+    engine, pairs = table.get_backend(), _pairs(votes)
+    # −1 stands for no answer: with y the weight that was won minus the weight without answer, and that weight.
+    sums = ", ".join(
+        f"sum(w * y_{k}), sum(w * CAST(y_{k} < 0 AS INT)), sum(w * CAST(y_{k} = 1 AS INT))" for k in range(len(pairs))
     )
+    query = f"SELECT count(*), count(w), count(DISTINCT person), sum(w), {sums} FROM {_weighed(table, pairs, bounded)}"
     with reading(votes.source):
         ((rows, sound, people, weight, *sums),) = engine.con.execute(query).fetchall()
     votes.source.require_unchanged()
@@ -86,8 +92,40 @@ def counted(votes: Votes, bounded: Bounded) -> RowSums | None:
     return RowSums(a, b, wins, total - wins, 2 * tied, rows * len(pairs), people)
 
 
-_SUMS = """
-    SELECT count(*), count(w), count(DISTINCT person), sum(w), {sums}
-    FROM (SELECT *, CAST(CASE WHEN c = 0 THEN 0 WHEN c > 0 THEN least({grid}, CAST({limit} AS BIGINT) // c) END
-                         AS BIGINT) AS w
-          FROM (SELECT *, {answered} AS c FROM ({source})))"""
+def item_sums(votes: Votes, bounded: Bounded, table: ir.Table) -> ir.Table:
+    """What each item of each person has won, in half votes, and the weight of the votes on it: person (numbered), item,
+    won, weight; all in the units of the weights, as `scatter_sums` adds them up from votes."""
+    import ibis
+
+    pairs, items = _pairs(votes), range(len(votes.items))
+    terms: list[list[str]] = [["0"] for _ in items]
+    met: list[list[str]] = [["0"] for _ in items]
+    for k, (a, b) in enumerate(pairs):
+        answered = f"CAST(y_{k} >= 0 AS INT)"
+        terms[a].append(f"y_{k} * {answered}")
+        terms[b].append(f"(2 - y_{k}) * {answered}")
+        met[a].append(answered)
+        met[b].append(answered)
+    won, weight = (", ".join(f"w * ({' + '.join(of_item)})" for of_item in sums) for sums in (terms, met))
+    rows = f"SELECT row_number() OVER () AS person, [{won}] AS won, [{weight}] AS weight"
+    query = (
+        f"SELECT person, unnest({list(items)}) AS item, unnest(won) AS won, unnest(weight) AS weight "
+        f"FROM ({rows} FROM {_weighed(table, pairs, bounded)})"
+    )
+    schema = ibis.schema({"person": "int64", "item": "int64", "won": "int64", "weight": "int64"})
+    return table.get_backend().sql(query, schema=schema)
+
+
+def _pairs(votes: Votes) -> tuple[tuple[int, int], ...]:
+    assert isinstance(votes.shape, Wide)
+    return votes.shape.places
+
+
+def _weighed(table: ir.Table, pairs: tuple[tuple[int, int], ...], bounded: Bounded) -> str:
+    """The SQL of the rows with w, their weight; NULL where an answer cannot be read (`least` alone would pass over)."""
+    answered = " + ".join(f"CAST(y_{k} >= 0 AS INT)" for k in range(len(pairs)))
+    share = f"least({PERSON_GRID}, CAST({(bounded.max_per_person or 0) * PERSON_GRID} AS BIGINT) // c)"
+    return (
+        f"(SELECT *, CAST(CASE WHEN c = 0 THEN 0 WHEN c > 0 THEN {share} END AS BIGINT) AS w "
+        f"FROM (SELECT *, {answered} AS c FROM ({table.get_backend().compile(table)})))"
+    )

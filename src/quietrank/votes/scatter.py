@@ -31,7 +31,10 @@ LARGEST = 2.0**62
 
 
 def scatter_sums(rows: ir.Table, expected: Sequence[Expected], most: float, *, grouped: bool) -> ir.Table:
-    """`steps` by `group`: the sum over people of min(‖residual‖², C²), in STEPS to C²; C² comes in votes²."""
+    """`steps` by `group`: the sum over people of min(‖residual‖², C²), in STEPS to C²; C² comes in votes².
+
+    The rows are votes with their weights, or what each person's items have won and weigh.
+    """
     import ibis
 
     if not grouped:
@@ -71,10 +74,7 @@ def _scaled_together(people: ir.Table) -> ir.Table:
 def _around_items(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
     """Per person and item, in units of 2^-20 votes: the wins beyond those expected at a win rate, or at ½; the weight
     of the votes; and the net wins times those expected per vote."""
-    sides = _sides(rows)
-    sums = sides.group_by("person", "group", "item").agg(
-        won=sides.won.sum().cast("int64"), weight=sides.weight.sum().cast("int64")
-    )
+    sums = rows if "item" in rows.columns else _by_item(_sides(rows))
     around = expected[0].around
     known = sums.left_join(_of_items(expected), [("group", "of_group"), ("item", "of_item")])
     rate = known.value if around is Around.EXPOSURES else 0.5
@@ -82,6 +82,12 @@ def _around_items(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
     along = known.value * (won - weight * 0.5) if around is Around.VOTES else weight * 0.0
     return known.select(
         "person", "group", "weight", residual=_rounded(won - weight * rate, LARGEST), along=_rounded(along, LARGEST)
+    )
+
+
+def _by_item(sides: ir.Table) -> ir.Table:
+    return sides.group_by("person", "group", "item").agg(
+        won=sides.won.sum().cast("int64"), weight=sides.weight.sum().cast("int64")
     )
 
 

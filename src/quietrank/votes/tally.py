@@ -56,7 +56,7 @@ class Counting:
     tallies: Tallies
     source: Source
     weighed: ir.Table | None
-    """the rows that count, with their weights; confidential"""
+    """the rows that count, with their weights, or what each person's items have won and weigh; confidential"""
 
     def scatter(self, expected: Sequence[Expected], most: float) -> list[int]:
         """Of each group: the sum over people of their scatter around what is expected, each at most STEPS."""
@@ -80,6 +80,14 @@ def counting(
         tallies = _tallies(votes, bounded, alone, by_pair=by_pair, may_be_empty=may_be_empty)
         yield Counting(tallies, votes.source, None)
         return
+    if again and not by_pair and by_row.applies(votes, bounded):
+        with by_row.taking(votes) as table:
+            rows = by_row.counted(votes, bounded, table)
+            if rows is not None:
+                of_items = _Counted(rows.by_item, rows.votes, rows.people)
+                tallies = _tallies(votes, bounded, of_items, by_pair=False, may_be_empty=may_be_empty)
+                yield Counting(tallies, votes.source, by_row.item_sums(votes, bounded, table))
+                return
     with taking(votes, bounded) as taken:
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
 
@@ -90,7 +98,7 @@ def _count_unread(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Counted 
         return _count_alone(votes, by_pair=by_pair)
     if not by_row.applies(votes, bounded):
         return None
-    rows = by_row.counted(votes, bounded)
+    rows = by_row.counted(votes, bounded, votes.by_row())
     return None if rows is None else _Counted(rows.by_pair if by_pair else rows.by_item, rows.votes, rows.people)
 
 

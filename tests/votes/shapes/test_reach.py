@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import quietrank as qr
 from quietrank.arrays import Floats
+from quietrank.estimate.methods import Expected
+from quietrank.mechanisms.scatter import Around
 from quietrank.promise.graph import complete
+from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
-from quietrank.promise.promise import Bounded
+from quietrank.promise.promise import Bounded, Promise
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.formats import preflib
@@ -35,8 +39,6 @@ ANSWERS = Privacy(1.0, "person", one_per_pair=True, max_per_person=3)
 
 def _wide() -> qr.Votes:
     """Every row of three cells, and some people with two rows."""
-    import pyarrow as pa
-
     rows = [(f"p{k}", *row) for k, row in enumerate(itertools.product(["1", "2", "0", ""], repeat=3))]
     rows += [("twice", "1", "1", ""), ("twice", "2", "1", "1"), ("same", "1", "1", "1"), ("same", "1", "1", "1")]
     return qr.read_votes(
@@ -46,8 +48,6 @@ def _wide() -> qr.Votes:
 
 def _rankings(unranked: Any) -> qr.Votes:
     """Every ranking of some of the items, with ties; and some people with two."""
-    import pyarrow as pa
-
     places = itertools.product(["", "1", "2", "3"], repeat=3)
     rows = [(f"p{k}", *row) for k, row in enumerate(places)]
     rows += [("twice", "1", "2", "3"), ("twice", "3", "2", "1"), ("same", "1", "2", "3"), ("same", "1", "2", "3")]
@@ -127,8 +127,6 @@ def test_counts_multiplied_after_bounding_are_caught(tmp_path: Path, monkeypatch
 def test_one_query_gives_the_sums_of_the_snapshot() -> None:
     """Where each row is another person's the sums come from one query: equal, bit for bit, to those of the snapshot,
     which counts the same votes where invalid rows are to be skipped."""
-    import pyarrow as pa
-
     rng = np.random.default_rng(3)
     cells = rng.choice(np.array(["1", "2", "0", "", "tie"], object), size=(200, 3), p=[0.3, 0.3, 0.1, 0.28, 0.02])
     columns = dict(zip(["x:y", "z:x", "y_z"], cells.T.tolist(), strict=True))
@@ -142,11 +140,31 @@ def test_one_query_gives_the_sums_of_the_snapshot() -> None:
             assert one.rows == other.rows == 600
 
 
+@pytest.mark.parametrize("around", [Around.ZERO, Around.VOTES, Around.EXPOSURES])
+def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around) -> None:
+    """The scatter of people, too, is the same bit for bit, whether or not a row is made for each vote."""
+    rng = np.random.default_rng(4)
+    cells = rng.choice(np.array(["1", "2", "0", ""], object), size=(300, 3), p=[0.4, 0.2, 0.1, 0.3])
+    table = pa.table(
+        {"person": [f"p{k}" for k in range(300)], **dict(zip(["x:y", "z:x", "y:z"], cells.T, strict=True))}
+    )
+    bounded = Promise(LIMITED, Items(tuple(ITEMS))).bounded(None)
+    expected = [Expected(around, np.array([0.3, -0.1, -0.2]) + (0.5 if around is Around.EXPOSURES else 0.0))]
+    steps, by_row = [], []
+    for skip in (False, True):
+        votes = qr.read_votes(table, ITEMS, skip_invalid=skip)
+        with counting(votes, bounded, may_be_empty=True, again=True) as counted:
+            assert counted.weighed is not None
+            steps.append(counted.scatter(expected, 2.0))
+            by_row.append("item" in counted.weighed.columns)
+    assert by_row == [True, False]
+    assert steps[0] == steps[1]
+    assert steps[0][0] > 0
+
+
 @pytest.mark.parametrize(("person", "cell"), [("q", "9"), ("", "1"), ("q", "x ")])
 def test_the_one_query_finds_what_is_wrong(person: str, cell: str) -> None:
     """A cell that cannot be read and a person without a name are refused, not counted."""
-    import pyarrow as pa
-
     votes = qr.read_votes(pa.table({"person": ["p", person], "x:y": ["1", cell], "x:z": ["1", ""]}), ITEMS)
     if cell == "x ":
         with pytest.raises(qr.QuietrankError, match="unknown outcome"):
@@ -157,8 +175,6 @@ def test_the_one_query_finds_what_is_wrong(person: str, cell: str) -> None:
 
 def test_two_columns_of_one_pair_share_an_answer() -> None:
     """The single query would count them apart, so it is not used."""
-    import pyarrow as pa
-
     votes = qr.read_votes(pa.table({"person": ["p"], "x:y": ["1"], "y:x": ["2"]}), ITEMS)
     tally = tally_votes(votes, ANSWERS)
     assert [float(value * tally.step) for value in tally.net_wins] == [0.5, -0.5, 0]
