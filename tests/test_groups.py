@@ -158,6 +158,7 @@ BOUNDED = {
 @pytest.mark.parametrize("bounded", BOUNDED)
 @given(rows=grouped_votes())
 @few
+@pytest.mark.few(2)
 def test_the_tallies_of_groups_are_the_definition(bounded: str, rows: list[Row]) -> None:
     """Counting all groups in one pass equals adding up by hand, exactly, by item and by pair."""
     privacy, clip = BOUNDED[bounded]
@@ -484,6 +485,7 @@ def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", [method.value for method in Method])
 @pytest.mark.parametrize("privacy", [p for p in PRIVACIES if p.design is not Design.PUBLIC], ids=privacy_id)
+@pytest.mark.few(10)
 def test_a_grouped_release_is_a_function_of_the_noisy_values(
     no_votes_in_the_values: None, privacy: Privacy, method: MethodWord
 ) -> None:
@@ -632,6 +634,7 @@ def test_no_default_gamma_comes_from_the_size_of_a_group() -> None:
 
 @pytest.mark.parametrize("privacy", PRIVACIES, ids=privacy_id)
 @pytest.mark.parametrize("method", [method.value for method in Method])
+@pytest.mark.few(8)
 def test_every_group_is_ranked_by_the_same_method(privacy: Privacy, method: MethodWord, tmp_path: Path) -> None:
     """All groups in the declared order, both ways through JSON, with a group column in table, CSV and text."""
     release = qr.rank_by_group(read(GOOD), privacy, method=method)

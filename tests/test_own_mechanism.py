@@ -113,6 +113,7 @@ def test_it_keeps_its_promise_by_the_audit(own: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("fault", ["half the reach", "half the noise", "another law"])
+@pytest.mark.few(1)
 def test_the_audit_finds_what_is_wrong_with_it(own: ModuleType, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """This check can fail: too small a reach, noise that is not drawn as said, a law that is not the noise's."""
     draw, reach = own.Draw.__call__, own._reach

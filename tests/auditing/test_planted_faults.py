@@ -131,8 +131,14 @@ def the_published_constant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Wins, "l1", lambda self, change, limits, share: limits.weight)
 
 
+def _whole(number: int) -> Any:
+    import ibis
+
+    return ibis.literal(number, type="int64")
+
+
 def no_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounding, "_scaled_down", lambda rows, limit: rows.mutate(weight=PERSON_GRID))
+    monkeypatch.setattr(bounding, "_scaled_down", lambda rows, limit: rows.mutate(weight=_whole(PERSON_GRID)))
 
 
 def weights_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,6 +218,8 @@ def two_spellings_of_one_person(monkeypatch: pytest.MonkeyPatch) -> None:
         import ibis
 
         rows = read(self, numbered=numbered)
+        if self.shape.gives_places:  # a wide file has each person once
+            return rows
         return rows.mutate(person=ibis.ifelse(rows.a == self.items.names[0], rows.person, rows.person + " "))
 
     monkeypatch.setattr(votes.Votes, "rows", split)
@@ -467,7 +475,7 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (half_the_zonotope_noise, fit, PAIRS, "gauge"),
     (half_the_zonotope_noise, black_box, PAIRS, ""),
     (half_the_gaussian_noise, fit, COARSE, "all entries"),
-    (the_published_constant, bounds, PEOPLE, "moves 2 times as far"),
+    (the_published_constant, bounds, PEOPLE, "times as far"),
     (the_published_constant, loss, PEOPLE, ""),
     (the_published_constant, black_box, TWO_ITEMS, ""),
     (no_bounding, bounds, PEOPLE, "times as far"),
@@ -476,7 +484,7 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (a_seed_at_the_start, fit, VOTES, "two processes"),
     (noise_used_twice, fit, VOTES, "in turns"),
     (fine_noise_used_twice, fit, PEOPLE_NET, "twice in a row"),
-    (items_from_the_votes, bounds, PEOPLE, "items differs"),
+    (items_from_the_votes, bounds, VOTES, "items differs"),
     (ties_as_full_wins, bounds, ADDED_VOTES, "moves 2 times as far"),
     (two_spellings_of_one_person, bounds, PEOPLE, "times as far"),
     (debit_after_the_draw, fit, VOTES, "ledger does not come first"),
@@ -527,7 +535,15 @@ def _name(value: object) -> str:
     return value.name.replace(", ", "-") if isinstance(value, Case) else getattr(value, "__name__", "")
 
 
-@pytest.mark.parametrize(("plant", "attack", "case", "complaint"), FAULTS, ids=_name)
+def _each_once() -> Iterator[Any]:
+    """Every fault; where it is caught by several checks, the first always, and the others in the long form."""
+    planted = set()
+    for fault in FAULTS:
+        yield pytest.param(*fault, marks=[pytest.mark.slow] * (fault[0] in planted))
+        planted.add(fault[0])
+
+
+@pytest.mark.parametrize(("plant", "attack", "case", "complaint"), _each_once(), ids=_name)
 def test_every_planted_fault_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, attack: Callable[[Case], Finding], case: Case, complaint: str
 ) -> None:

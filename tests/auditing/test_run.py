@@ -20,8 +20,9 @@ RISK = 1e-7
 """the audit of a correct library fails less than once in a million runs of these tests"""
 
 
+@pytest.mark.slow
 def test_a_part_of_the_quick_audit_passes() -> None:
-    """One mechanism and unit, always; `.ci/run` runs all of it."""
+    """One mechanism and unit; `.ci/run` runs all of the quick audit in any case."""
     quick = run.audit(quick=True, mechanism="zonotope", unit="person", neighbours="replace", risk=RISK)
     assert quick.passed, str(quick)
     assert {finding.check for finding in quick.findings} == {"bounds", "loss", "noise", "black box"}

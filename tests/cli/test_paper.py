@@ -16,6 +16,7 @@ def paper(*words: str) -> Result:
     return CliRunner().invoke(paper_app, list(words))
 
 
+@pytest.mark.slow
 def test_quick_run_makes_all_figures(tmp_path: Path) -> None:
     """Every figure as PNG and SVG, a table of means and a summary."""
     result = paper("--quick", "--out", str(tmp_path), "--workers", "2")

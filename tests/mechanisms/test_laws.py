@@ -34,6 +34,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("mechanism", "statistic", "design"), CASES)
+@pytest.mark.few(8)
 def test_the_law_is_that_of_the_draws(mechanism: Mechanism, statistic: Statistic, design: DesignWord) -> None:
     """Every entry of the noise that releases draw has the standard deviation of the law's samples, and its total."""
     privacy = for_items(Privacy(1.0, "person", delta=1e-6, one_per_pair=True, design=design), ITEMS)

@@ -58,6 +58,7 @@ def _releases(folder: Path) -> list[dict[str, Any]]:
     ids=["cp1252", "ascii", "LC_ALL=C"],
 )
 @pytest.mark.parametrize("format", ["table", "json", "csv"])
+@pytest.mark.few(3)
 def test_a_terminal_without_epsilon_shows_it_in_words(folder: Path, env: dict[str, str], format: str) -> None:
     """The release is printed with what can be shown, and data as UTF-8 for the program that reads it."""
     done = _run(folder, *COMMAND, "--format", format, env=env)

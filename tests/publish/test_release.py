@@ -56,6 +56,7 @@ SECRET_DESIGNS = [*(p for p in PRIVACIES if p.design is not Design.PUBLIC), *BOU
 
 @pytest.mark.parametrize("privacy", SECRET_DESIGNS, ids=privacy_id)
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.few(24)
 def test_a_release_is_a_function_of_the_noisy_values(
     monkeypatch: pytest.MonkeyPatch, privacy: qr.Privacy, method: MethodWord
 ) -> None:

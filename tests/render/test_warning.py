@@ -167,6 +167,7 @@ def ranked(votes: list[Vote], n: int, mechanism: Any, **options: Any) -> Release
 
 @pytest.mark.parametrize("n", [3, 6, 20])
 @pytest.mark.parametrize("mechanism", PROMISES)
+@pytest.mark.few(4)
 def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int) -> None:
     """No votes, or ties alone."""
     releases = [ranked(votes, n, mechanism) for votes in ([], ties(n, 1)) for _ in range(5)]

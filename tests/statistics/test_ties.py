@@ -219,6 +219,7 @@ def test_with_one_answer_per_pair_the_reach_holds(
 @pytest.mark.parametrize(
     ("graph", "limit", "neighbours", "statistic"), [case for case in ONE_PER_PAIR if case[0].vertices == 3]
 )
+@pytest.mark.few(5)
 def test_with_one_answer_per_pair_every_difference_lies_in_the_body(
     graph: Graph, limit: int, neighbours: NeighboursWord, statistic: WithTies
 ) -> None:
@@ -310,6 +311,7 @@ def test_where_ties_are_free_the_noise_on_net_wins_is_the_same(items: int, unit:
 @pytest.mark.parametrize("statistic", WITH_TIES, ids=str)
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN, ZONOTOPE], ids=str)
 @pytest.mark.parametrize("items", [4, 26])
+@pytest.mark.few(8)
 def test_the_law_is_that_of_the_noise(statistic: WithTies, mechanism: Any, items: int) -> None:
     """Samples of the law have the size of drawn noise, K among them, and the loss is what was promised."""
     bound = {"one_per_pair": True} if mechanism is ZONOTOPE else {}

@@ -128,6 +128,7 @@ BOUNDS: dict[str, tuple[dict[str, Any], Clip | None]] = {
 @pytest.mark.parametrize("bound", BOUNDS)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
+@pytest.mark.few(1)
 def test_under_a_public_design_the_sets_do_not_depend_on_the_answers(bound: str, data: st.DataObject) -> None:
     """Other answers to the same sets: the same sets with the same weights, times shown and total."""
     said = data.draw(rows())

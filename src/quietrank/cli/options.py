@@ -153,7 +153,7 @@ class VotesOptions:
     """Which votes to read, and how: every field is an option."""
 
     votes: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             help="Files of votes, a folder of them, or a pattern in quotes: CSV, TSV, Parquet, JSON, JSON Lines or "
             "Excel; text may be compressed (.gz, .zst). - is standard input.",

@@ -21,7 +21,7 @@ from quietrank.render.screen import visible
 from quietrank.votes import files
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
-from quietrank.votes.sets import shown_columns
+from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
 from quietrank.votes.shapes.long import Long
 from quietrank.votes.shapes.outcomes import NAME_THE_CODING, fitting
@@ -186,7 +186,7 @@ def _kept(votes: Votes, rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.T
     if not (votes.skip_invalid or votes.leaves_out):
         return rows
     if bounded.answers_only and "y" in rows.columns:
-        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED])
+        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _asked(rows)
         rows = rows.mutate(
             y=ibis.ifelse(unread, ibis.literal(1, type="int16"), rows.y), flaw=ibis.ifelse(unread, NO_FLAW, rows.flaw)
         )
@@ -195,6 +195,11 @@ def _kept(votes: Votes, rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.T
         return rows
     marked = with_one_group(rows)
     return marked.filter(marked.one_group)
+
+
+def _asked(rows: ir.Table) -> ir.Value:
+    """Whether a row says what was asked: a best–worst set without items never counts, whatever its answer is."""
+    return size(rows) > 0 if shown_columns(rows) else rows.a.notnull() & rows.b.notnull()
 
 
 def report(votes: Votes, *, people: bool) -> Report:

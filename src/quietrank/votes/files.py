@@ -86,6 +86,11 @@ class Source:
     """the items, where the file itself lists them"""
 
     @property
+    def is_sheet(self) -> bool:
+        """Whether the rows come from a workbook, in which empty rows at the end are no rows."""
+        return any(file.delimiter == excel.DELIMITER for file in self.ready)
+
+    @property
     def ours(self) -> bool:
         """Whether the engine is quietrank's own, which compares text byte by byte and which nobody else changes."""
         return self.numbered is not None

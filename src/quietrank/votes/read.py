@@ -15,10 +15,12 @@ from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.votes import engines, files
 from quietrank.votes.cells import text
 from quietrank.votes.formats.scan import Dialect, InputFormatWord
+from quietrank.votes.shapes.answer_names import ANSWER_NAMES
+from quietrank.votes.shapes.long_names import underscored
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
 from quietrank.votes.shapes.pair_columns import PairColumns
 from quietrank.votes.shapes.registry import Asked, recognise
-from quietrank.votes.shapes.shape import ANSWER_NAMES, PERSON_NAMES, Shape, called, listed, require_column
+from quietrank.votes.shapes.shape import PERSON_NAMES, Shape, called, listed, require_column
 from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import collect, no_votes, open_votes
 from quietrank.votes.where import PASSES, Where, parse_where
@@ -128,6 +130,11 @@ class Votes:
                 f"{option('bothbad', 'drop')} leaves votes out for their answer, which would change the public design; "
                 f"leave it out, or use {option('neighbours', 'replace')}"
             )
+        if self.shape.group is not None and self._tells_the_answer(self.shape.group):
+            raise PrivacyError(
+                f"{option('by')} names the column {self.shape.group!r}, which tells the answer, and how many votes a "
+                f"group has is public here; group by something else, or use {option('neighbours', 'replace')}"
+            )
         if not self.shape.knows_pairs:
             raise PrivacyError(
                 f"{option('missing')} beside a winner and a loser leaves rows out that do not say which pair was asked "
@@ -146,12 +153,16 @@ class Votes:
     def require_public_condition(self) -> None:
         """Refuse a condition on answers where only answers differ between neighbours: which rows count is public."""
         for column in () if self.where is None else self.where.columns:
-            if column in self.shape.answers or column.lower() in ANSWER_NAMES:
+            if self._tells_the_answer(column):
                 raise VotesError(
                     f"{option('where')} looks at the column {column!r}, which tells the answer; with "
                     f"{option('neighbours', 'outcome')} which rows are counted is public, so it may look at the design "
                     f"only: leave it out, or use {option('neighbours', 'replace')}"
                 )
+
+    def _tells_the_answer(self, column: str) -> bool:
+        """Whether a column is read as an answer, or called like one."""
+        return column in self.shape.answers or underscored(column) in ANSWER_NAMES
 
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
@@ -306,6 +317,7 @@ def read_votes(
     if condition is not None:
         condition.marked(read.table)  # refuses now what cannot be compared
     _require_engine(read, form)
+    _require_countable(read, form)
     _require_as_written(read, form)
     declared = _items_in(read, form) if known is None else known
     if pairs is not None:
@@ -325,6 +337,15 @@ def _require_engine(source: files.Source, shape: Shape) -> None:
         raise VotesError(
             f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine}; export the "
             "table to a Parquet or CSV file, or give it as a data frame"
+        )
+
+
+def _require_countable(source: files.Source, shape: Shape) -> None:
+    """Refuse a sheet in which an empty row is somebody: whether there is one at its end cannot be told."""
+    if source.is_sheet and shape.person is None and (shape.row_is_person or shape.in_sets):
+        raise VotesError(
+            f"{source.name} names nobody, and a sheet does not say whether it ends with somebody who answered nothing; "
+            f"add a column that names the person, and say which with {option('person')}, or save the sheet as CSV"
         )
 
 

@@ -106,8 +106,6 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
         flaws += [(flaw, rows.wrong == flaw) for flaw in OF_RANKINGS]
     if votes.items.pairs is not None and not votes.shape.gives_places:
         flaws.append(("pair not askable", ~rows.askable))
-    if named:
-        flaws.append(("missing person", rows.person.isnull()))
     if votes.groups is not None:
         flaws += [("missing group", rows.group.isnull()), ("undeclared group", rows.place_group.isnull())]
     # Last, so that it marks only rows that are otherwise valid: under `outcome` those are counted as ties.
@@ -116,12 +114,15 @@ def judged(votes: Votes, *, named: bool, numbered: bool = False) -> ir.Table:
     elif "y" in rows.columns:
         flaws.append(("unknown outcome", rows.y.isnull()))
     numbers = [(condition, NUMBER[flaw]) for flaw, condition in flaws]
-    if votes.where is not None:
-        numbers.insert(0, (~rows[PASSES], FILTERED))  # first: whatever is wrong with such a row does not matter
     if votes.leaves_out and "y" in rows.columns:
         # Where no answer means that the items are not named either, that is not what is wrong with the row.
         first = len(numbers) if votes.shape.knows_pairs else int("count" in rows.columns)
         numbers.insert(first, (rows.y == UNANSWERED, NOT_ANSWERED))
+    if votes.where is not None:
+        numbers.insert(0, (~rows[PASSES], FILTERED))  # whatever else is wrong with such a row does not matter
+    if named:
+        # Before rows are left out: how many people there are is counted over all rows, and may be public.
+        numbers.insert(0, (rows.person.isnull(), NUMBER["missing person"]))
     return rows.mutate(flaw=ibis.cases(*numbers, else_=NO_FLAW).cast("int16"))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
+from quietrank.votes.cells import text as as_text
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -222,7 +223,8 @@ class _Reader:
             raise _not_allowed(node)
         if value.type().is_string() and _TYPES[name] != "string" and self._engine == "sqlite":
             raise _refusal("SQLite turns text that is no number into 0 without a word; convert the column beforehand")
-        return value.cast(_TYPES[name])
+        # One gap makes a column of whole numbers floating point, and every other 7 in it 7.0: as text it stays 7.
+        return as_text(value) if _TYPES[name] == "string" else value.cast(_TYPES[name])
 
     @property
     def _engine(self) -> str:

@@ -577,6 +577,7 @@ def released(n: int, link: Link, epsilon: float, unit: dict[str, object], sets: 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 30])
 @pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT, OWN], ids=lambda link: link.name)
+@pytest.mark.few(5)
 def test_no_votes_make_a_release_fail(n: int, link: Link) -> None:
     """The whole range of ridges, budgets from next to nothing to next to no privacy, and the worst votes."""
     sets = [name for name in VOTE_SETS if n <= 5 or "separated" not in name]
@@ -819,5 +820,5 @@ def test_a_release_holds_no_record_of_the_solver() -> None:
         "people", "scatter", "declared",
         "items", "plan", "values", "calibration", "link", "gamma", "lambda_", "epsilon_main", "epsilon_seal",
         "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale", "ledger_entry", "per_item",
-        "public_exposure", "public_total", "public_pairs",
+        "public_exposure", "public_total", "public_pairs", "public_sets",
     }  # fmt: skip

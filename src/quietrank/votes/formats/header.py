@@ -60,8 +60,10 @@ def _is_qualtrics(names: Sequence[str], record: Sequence[str]) -> bool:
 
 
 def _is_survey_monkey(names: Sequence[str], second: Sequence[str]) -> bool:
-    known = {name.strip().lower().replace("_", " ") for name in names}
-    return known >= SURVEY_MONKEY and len(second) == len(names) and not second[0].strip()
+    # Nobody's answers decide: a row of votes has an id there, or is refused.
+    ids = [place for place, name in enumerate(names) if name.strip().lower().replace("_", " ") in SURVEY_MONKEY]
+    whole = len(ids) == len(SURVEY_MONKEY) and len(second) == len(names)
+    return whole and not any(second[place].strip() for place in ids)
 
 
 def _combined(names: Record, second: Record) -> Record:

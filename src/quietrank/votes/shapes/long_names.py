@@ -39,7 +39,7 @@ AGREEMENT = ("vote", "agree", "agrees", "disagree", "disagrees", "agreement")
 
 def known_names(names: Sequence[str]) -> dict[str, str]:
     """Columns by their names in lower case, as written or with underscores for other marks."""
-    marked = {_underscored(name): name for name in reversed(names)}
+    marked = {underscored(name): name for name in reversed(names)}
     return marked | {name.lower(): name for name in names}
 
 
@@ -65,5 +65,6 @@ def no_comparisons(names: Sequence[str]) -> str | None:
     return None
 
 
-def _underscored(name: str) -> str:
+def underscored(name: str) -> str:
+    """A name as it is compared: in lower case, with underscores for other marks."""
     return "".join("_" if mark in "-. " else mark for mark in name.strip().lower())

@@ -22,12 +22,6 @@ UNANSWERED = -1
 """y of a row without an answer"""
 DESIGN_ROLES = ("a", "b", "person", "group")
 """what a column may stand for without telling the answer"""
-ANSWER_NAMES = (
-    "winner", "loser", "chosen", "rejected", "outcome", "result", "label", "preference", "tie", "tied", "is_tie",
-    "draw",
-)  # fmt: skip
-"""what columns are called that tell the answer, even if they are not read"""
-
 CARRIED = (FILE, ROW, PASSES)
 """the file and the number of a row, and whether it meets the condition"""
 
