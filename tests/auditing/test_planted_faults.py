@@ -486,7 +486,7 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (fine_noise_used_twice, fit, PEOPLE_NET, "twice in a row"),
     (items_from_the_votes, bounds, VOTES, "items differs"),
     (ties_as_full_wins, bounds, ADDED_VOTES, "moves 2 times as far"),
-    (two_spellings_of_one_person, bounds, PEOPLE, "times as far"),
+    (two_spellings_of_one_person, bounds, PEOPLE, "people differs"),
     (debit_after_the_draw, fit, VOTES, "ledger does not come first"),
     (unsealed, sealed, MLE, "seal"),
     (stopped_early, sealed, MLE, "stops before its tolerance"),

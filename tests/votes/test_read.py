@@ -161,7 +161,7 @@ def test_a_gap_does_not_change_how_other_cells_are_read() -> None:
     for frame in (gap, nan):
         found = tally_votes(read_votes(frame, items=[1, 2], skip_invalid=True), privacy)
         assert (found.wins == expected.wins).all()
-        with pytest.raises(VotesError, match="cell is empty: 1 row"):
+        with pytest.raises(VotesError, match="no person is named: 1 row"):
             tally_votes(read_votes(frame, items=[1, 2]), privacy)
 
 

@@ -218,11 +218,11 @@ def test_filtering_and_counting_is_counting_what_was_filtered(
 
 
 def test_a_row_that_is_left_out_cannot_be_wrong() -> None:
-    """A bad outcome, an unknown item, nobody's name, an unknown group: nobody minds; the same in a row that passes is
-    an error that shows the row."""
+    """A bad outcome, an unknown item, an unknown group: nobody minds; the same in a row that passes is an error that
+    shows the row."""
     rows = [
         {"person": "ana", "a": "x", "b": "y", "outcome": "a", "lang": "de", "land": "n"},
-        {"person": None, "a": "x", "b": "x", "outcome": "maybe", "lang": "fr", "land": "s"},
+        {"person": "cho", "a": "x", "b": "x", "outcome": "maybe", "lang": "fr", "land": "s"},
         {"person": "ben", "a": "w", "b": None, "outcome": None, "lang": None, "land": None},
     ]
     options: dict[str, Any] = {"by": "land", "groups": ["n"], "outcome": "outcome", "a": "a", "b": "b"}
