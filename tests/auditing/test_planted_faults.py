@@ -543,7 +543,7 @@ def _each_once() -> Iterator[Any]:
         planted.add(fault[0])
 
 
-@pytest.mark.parametrize(("plant", "attack", "case", "complaint"), _each_once(), ids=_name)
+@pytest.mark.parametrize(("plant", "attack", "case", "complaint"), list(_each_once()), ids=_name)
 def test_every_planted_fault_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, attack: Callable[[Case], Finding], case: Case, complaint: str
 ) -> None:
