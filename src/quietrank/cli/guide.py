@@ -69,23 +69,17 @@ def number_of_questions(answer: str) -> int:
 
 def commands(source: VotesOptions, answers: Answers, *, items_from_votes: bool) -> list[str]:
     """What to run, a command each."""
-    votes = [*_words(source.votes), *_source_words(source)]
-    if items_from_votes and not source.items_from_votes:
-        votes.append("--items-from-votes")
-    words = [
-        "quietrank",
-        "rank",
-        *votes,
-        *(word for name, value in answers.promise.items() for word in _word(name, value)),
-    ]
+    given = _given(source) | ({"items_from_votes": True} if items_from_votes else {})
+    words = ["quietrank", "rank", *source.votes]
+    words += [word for name, value in (given | answers.promise).items() for word in _word(name, value)]
     results = ["--out", "release.json", "--report", "ranking.html"]
     if not answers.again:
-        return [_written([*words, *results])]
+        return [shlex.join([*words, *results])]
     budget = ["quietrank", "ledger", "new", BUDGET, "--epsilon", plain_number(answers.epsilon)]
-    of = ["--unit", answers.unit, "--data", Path(str(_first(source.votes))).stem]
+    of = ["--unit", answers.unit, "--data", Path(source.votes[0]).stem]
     if answers.asked == PUBLIC:
         of += ["--neighbours", str(Neighbours.OUTCOME)]
-    return [_written([*budget, *of]), _written([*words, "--ledger", BUDGET, *results])]
+    return [shlex.join([*budget, *of]), shlex.join([*words, "--ledger", BUDGET, *results])]
 
 
 def python(source: VotesOptions, answers: Answers, *, items_from_votes: bool) -> list[str]:
@@ -114,36 +108,17 @@ def _given(source: VotesOptions) -> dict[str, Any]:
     return {field.name: value for field in named if (value := getattr(source, field.name)) != field.default}
 
 
-def _source_words(source: VotesOptions) -> list[str]:
-    return [word for name, value in _given(source).items() for word in _word(name, value)]
-
-
 def _word(name: str, value: Any) -> list[str]:
     """An option as words: a switch alone, others with what they are given."""
     option = f"--{name.replace('_', '-')}"
     if value is True:
         return [option]
-    if isinstance(value, list | tuple):
-        return [word for one in value for word in (option, str(one))]
     return [option, plain_number(value) if isinstance(value, float) else str(value)]
-
-
-def _words(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
-
-
-def _first(value: Any) -> Any:
-    return value[0] if isinstance(value, list | tuple) else value
-
-
-def _written(words: list[str]) -> str:
-    """A line for a shell."""
-    return shlex.join(words)
 
 
 def _literal(value: Any) -> str:
     """A value as Python writes it, in plain types."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return _literal(value[0]) if len(value) == 1 else f"[{', '.join(map(_literal, value))}]"
     plain = str(value) if isinstance(value, str | Path) else value
     return plain_number(plain) if isinstance(plain, float) else repr(plain)

@@ -58,9 +58,7 @@ def start(
     _show_plan(report, answers)
     lines = commands(source, answers, items_from_votes=items_from_votes)
     in_python = python(source, answers, items_from_votes=items_from_votes)
-    show_data(
-        "".join(f"{line}\n" for line in [*lines, "", *(f"# {line}".rstrip() for line in ["From Python:"]), *in_python])
-    )
+    show_data("".join(f"{line}\n" for line in [*lines, "", "# From Python:", *in_python]))
 
 
 # ---- questions -------------------------------------------------------------------------------------------------------
@@ -69,10 +67,8 @@ def start(
 def _list_is_public() -> bool:
     """Whether the items may be taken from the votes."""
     words = {"no": "everybody may know which items could be voted on", "yes": "being on the list is a secret"}
-    if (
-        _ask("items", "Is the list of what is ranked a secret?", words, "no", "--items FILE or --items-from-votes")
-        == "no"
-    ):
+    remedy = "--items FILE or --items-from-votes"
+    if _ask("items", "Is the list of what is ranked a secret?", words, "no", remedy) == "no":
         return True
     raise UsageError(
         "a list of items is public in every release: decide on a list that does not depend on the votes, and give it "
@@ -115,10 +111,8 @@ def _answers(
     epsilon = epsilon if epsilon is not None else float(_ask_epsilon())
     if again is None:
         words = {"once": "one release is all", "again": "there will be more: a ledger keeps what is spent"}
-        again = (
-            _ask("again", "Will you publish from these votes more than once?", words, "once", "--again or --once")
-            == "again"
-        )
+        question = "Will you publish from these votes more than once?"
+        again = _ask("again", question, words, "once", "--again or --once") == "again"
     answers = Answers(unit, questions, asked, epsilon, again)
     _ = answers.privacy  # refused here if it makes no promise
     return answers
@@ -162,14 +156,10 @@ def _ask(
     for word, meaning in words.items():
         console.print(Text(f"  {word:<10}  {meaning}"))
     choices = None if free else list(words)
-    while True:
-        said = (
-            Prompt.ask(">", console=console, choices=choices, show_choices=False)
-            if default is None
-            else Prompt.ask(">", console=console, choices=choices, default=default, show_choices=False)
-        )
-        if said:
-            return str(said)
+    usual = {} if default is None else {"default": default}
+    while not (said := Prompt.ask(">", console=console, choices=choices, show_choices=False, **usual)):
+        pass
+    return str(said)
 
 
 # ---- what to expect --------------------------------------------------------------------------------------------------
