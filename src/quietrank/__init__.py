@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from quietrank.errors import QuietrankError
     from quietrank.estimate.noisy import GroupedTally, NoisyTally
     from quietrank.ledger.book import Ledger
-    from quietrank.pipeline import fit, noisy_tally, noisy_tally_by_group, rank, rank_by_group, rerank
+    from quietrank.pipeline import fit, noisy_tally, noisy_tally_by_group, rank, rank_by_group, rerank, top
     from quietrank.planning.plan import plan
     from quietrank.planning.result import Plan
+    from quietrank.planning.top import TopPlan, plan_top
     from quietrank.promise.privacy import Privacy
     from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.nonprivate import NonPrivateFit
     from quietrank.publish.release import Release
+    from quietrank.publish.top import TopRelease
     from quietrank.simulation import simulate, synthetic
     from quietrank.votes.check import check
     from quietrank.votes.read import Votes, read_votes
@@ -42,6 +44,8 @@ _HOME = {
     "Privacy": "quietrank.promise.privacy",
     "QuietrankError": "quietrank.errors",
     "Release": "quietrank.publish.release",
+    "TopPlan": "quietrank.planning.top",
+    "TopRelease": "quietrank.publish.top",
     "Votes": "quietrank.votes.read",
     "audit": "quietrank.auditing.run",
     "check": "quietrank.votes.check",
@@ -49,12 +53,14 @@ _HOME = {
     "noisy_tally": "quietrank.pipeline",
     "noisy_tally_by_group": "quietrank.pipeline",
     "plan": "quietrank.planning.plan",
+    "plan_top": "quietrank.planning.top",
     "rank": "quietrank.pipeline",
     "rank_by_group": "quietrank.pipeline",
     "read_votes": "quietrank.votes.read",
     "rerank": "quietrank.pipeline",
     "simulate": "quietrank.simulation",
     "synthetic": "quietrank.simulation",
+    "top": "quietrank.pipeline",
 }
 
 __all__ = [
@@ -67,6 +73,8 @@ __all__ = [
     "Privacy",
     "QuietrankError",
     "Release",
+    "TopPlan",
+    "TopRelease",
     "Votes",
     "__version__",
     "audit",
@@ -76,12 +84,14 @@ __all__ = [
     "noisy_tally",
     "noisy_tally_by_group",
     "plan",
+    "plan_top",
     "rank",
     "rank_by_group",
     "read_votes",
     "rerank",
     "simulate",
     "synthetic",
+    "top",
 ]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from quietrank.arrays import Floats
 from quietrank.crossing import Measured, Payment, cross, cross_people, public_votes
 from quietrank.errors import PrivacyError, QuietrankError, SolverError, either, option
-from quietrank.estimate.methods import estimate, expected_of, resolve
+from quietrank.estimate.methods import assumptions, estimate, expected_of, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.estimate.overall import NO_SCORES, OVERALL, overall, require_overall
 from quietrank.maths.clustered import ClusterError
@@ -27,26 +27,32 @@ from quietrank.maths.pairs import Pairs
 from quietrank.maths.sets import Sets, fit_sets
 from quietrank.maths.tied_fit import fit_tied_pairs
 from quietrank.mechanisms.choose import Choice, choose, chosen_limit, limited, released_by
+from quietrank.mechanisms.choose_top import choose_top
 from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
 from quietrank.mechanisms.mechanism import Mechanism, Noised
 from quietrank.mechanisms.perturbed_mle.loss import CalibrationWord
 from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
 from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.mechanisms.scatter import Share, price, rest_of, scatter_noise
+from quietrank.mechanisms.selection import Selection
+from quietrank.planning.top import chances_of
 from quietrank.promise.accounting import Cost, Ledger
-from quietrank.promise.arguments import file_path, flag, number, parse
+from quietrank.promise.arguments import file_path, flag, number, parse, whole_number
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import EVERY_VOTE, Bounded, Promise
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
-from quietrank.publish.release import Release
+from quietrank.publish.release import Release, order
 from quietrank.publish.release import make_release as published
+from quietrank.publish.tabular import NoiseRecord
+from quietrank.publish.top import TopRelease
 from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord, View
 from quietrank.statistics.method import NO_TIES, Method, MethodWord, Ties, TiesWord, needs_pairs
+from quietrank.statistics.wins import WINS
 from quietrank.votes.added import added_up
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
-from quietrank.votes.tallies import AnyTally, PairTally, SetTally, Tally
+from quietrank.votes.tallies import AnyTally, PairTally, SetTally, Tallies, Tally
 from quietrank.votes.tally import Counting, count_votes, counting, taking
 
 Gamma = float | Literal["auto"]
@@ -122,6 +128,35 @@ def rank(
     release = make_release(_ungrouped(votes), privacy, request, ledger)
     assert isinstance(release, Release)
     return release
+
+
+def top(
+    votes: Votes,
+    privacy: Privacy,
+    k: int,
+    *,
+    mechanism: MechanismWord = "auto",
+    method: MethodWord = "auto",
+    ledger: Payer = None,
+) -> TopRelease:
+    """Name the first k items in order, and publish no counts: more often right than the top of a whole ranking.
+
+    votes      what `read_votes` returned; with groups there is a list for each
+    privacy    the promise, a `Privacy`, for all lists together
+    k          how many are named; 1 is "who is first"
+    mechanism  "auto": what finds most of them, judged from public values. "permute-and-flip": selection, which pays for
+               the list alone. "exponential": the same for many items, with a delta above 0. "laplace", "zonotope",
+               "ball", "gaussian": noise on all counts, of which only the order of the first k is published.
+    method     what decides who is first: "net-wins" (also "auto") or "wins"
+    ledger     the budget that pays: an open `Ledger`, its path, or None
+
+    >>> import quietrank as qr
+    >>> votes = qr.read_votes(qr.simulate(items=6, people=300, per_person=6), items_from_votes=True)
+    >>> release = qr.top(votes, qr.Privacy(epsilon=1, unit="person", max_per_person=6), 1)
+    >>> len(release.names), release.mechanism.name
+    (1, 'permute-and-flip')
+    """
+    return make_top(votes, privacy, TopRequest.of(k, mechanism, method), ledger)
 
 
 def rank_by_group(
@@ -466,6 +501,11 @@ class Request:
     ) -> Request:
         """From a caller's arguments, of whatever type."""
         chosen, ranked_by, share = named(mechanism), parse(Method, "method", method), _checked_share(sampling_share)
+        if isinstance(chosen, Selection):
+            raise PrivacyError(
+                f"{option('mechanism', chosen.name)} names the first few items and ranks no others; "
+                f"{either('use top', 'add --only-top K')}, or choose another mechanism"
+            )
         all_groups, of_ties = flag("overall", overall), parse(Ties, "ties", ties)
         if of_ties is Ties.DAVIDSON:
             ranked_by = _with_ties(ranked_by, chosen)
@@ -520,6 +560,35 @@ class Request:
                 f"{either('use rank', 'leave --save-tally out')}, or choose another mechanism"
             )
         return self
+
+
+@dataclass(frozen=True)
+class TopRequest:
+    """The choices of a caller who wants to know who is first, checked."""
+
+    k: int
+    mechanism: Mechanism | None
+    """None: what finds most of the first k"""
+    method: Method
+
+    @classmethod
+    def of(cls, k: object, mechanism: object = "auto", method: object = "auto") -> TopRequest:
+        """From a caller's arguments, of whatever type."""
+        first = whole_number(k)
+        if first is None or first < 1:
+            raise PrivacyError(
+                f"{either('k', '--only-top')} must be a whole number, 1 or more, and below the number of items; got "
+                f"{k!r}"
+            )
+        return cls(first, named(mechanism), parse(Method, "method", method))
+
+    def choice(self, promise: Promise) -> Choice:
+        """The noise, from public values."""
+        if self.k >= len(promise.items):
+            raise PrivacyError(
+                f"{either('k', '--only-top')} must be below the number of items, {len(promise.items)}; got {self.k}"
+            )
+        return choose_top(promise, self.k, self.method, self.mechanism)
 
 
 def _checked_share(share: object) -> Share:
@@ -583,6 +652,52 @@ def make_tally(
     return _noisy(votes, privacy, request, ledger, save_pairs=to_save)
 
 
+def make_top(
+    votes: Votes, privacy: Privacy, request: TopRequest, ledger: Payer = None, tell: Tell = ignore
+) -> TopRelease:
+    """Choose, count, pay, select: the first items in order, of each group of the votes."""
+    promise, budget = _promised(votes, privacy), _opened(ledger)
+    if privacy.chooses_limit:
+        raise PrivacyError(
+            f"{option('max_per_person', 'auto')} is for whole rankings; give a number, such as the number of questions "
+            "that each person was asked"
+        )
+    choice = request.choice(promise)
+    noise = choice.noise
+    bounded = noise.promise.bounded(noise.clip)
+    with counting(votes, bounded, may_be_empty=not privacy.votes_are_public) as counted:
+        units = _public_units(counted.tallies, promise)
+        chances, notes = chances_of(noise, request.k, request.method, units, tell)  # before anything is paid for
+        noised = cross(counted.tallies, noise, ledger=budget)
+    lists = [_first(one, choice, request.k) for one in noised]
+    by = Method.WINS if request.method is Method.WINS else Method.NET_WINS
+    assumed = assumptions(votes.items, privacy, by, votes.skip_invalid, actual_pairs=False)
+    return TopRelease(
+        tuple(zip(votes.groups or ("",), lists, strict=True)), len(votes.items), noise.privacy,
+        NoiseRecord(noise.mechanism.name, noise.figures, choice.alternatives), by.value, (*assumed, *notes),
+        votes.shape.group, promise.group_of, chances, noised[0].ledger_entry, where=votes.condition,
+    )  # fmt: skip
+
+
+def _public_units(tallies: Tallies, promise: Promise) -> int | None:
+    """The number of people, or of votes where single votes are protected, if all neighbours have the same."""
+    if promise.privacy.unit is Unit.COMPARISON:
+        return public_votes(tallies, promise)
+    return tallies.people if promise.people_are_public else None
+
+
+def _first(noised: Noised, choice: Choice, k: int) -> tuple[str, ...]:
+    """The names of the first k: as they were selected, or by noisy counts."""
+    noise = choice.noise
+    names = noise.promise.items.names
+    if isinstance(noise.mechanism, Selection):
+        return tuple(names[place] for place in noised.values.tolist())
+    tally = NoisyTally.of(noise, noised)
+    counts = tally.wins if noise.statistic == WINS else tally.net_wins
+    assert counts is not None
+    return tuple(names[place] for place in order(counts, names)[:k])
+
+
 def release_of(tally: NoisyTally | GroupedTally, request: Request, tell: Tell = ignore) -> Release | GroupedRelease:
     """The release made from noisy counts; it costs nothing."""
     if isinstance(tally, NoisyTally):
@@ -609,11 +724,8 @@ def _noisy(
     votes: Votes, privacy: Privacy, request: Request, ledger: Payer, *, save_pairs: bool
 ) -> NoisyTally | GroupedTally:
     """Choose the noise, count, pay, draw: one noisy tally, or one for each group."""
-    if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
-        raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
+    promise = _promised(votes, privacy)
     request.require_groups(votes.groups)
-    votes.require_fits(privacy)
-    promise = Promise(privacy, votes.items, votes.groups, votes.group_of, votes.leaves_out)
     budget = _opened(ledger)
     buy = _with_chosen_limit if privacy.chooses_limit else _with_given_limit
     tallies, in_all = buy(votes, promise, request, budget, save_pairs=save_pairs)
@@ -621,6 +733,14 @@ def _noisy(
         return tallies[0]
     by_group = tuple(zip(votes.groups, tallies, strict=True))
     return GroupedTally(votes.shape.group or "", by_group, promise.group_of, in_all)
+
+
+def _promised(votes: Votes, privacy: Privacy) -> Promise:
+    """What is promised for these votes, which must fit it."""
+    if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
+        raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
+    votes.require_fits(privacy)
+    return Promise(privacy, votes.items, votes.groups, votes.group_of, votes.leaves_out)
 
 
 def _with_given_limit(

@@ -99,7 +99,7 @@ class Audit(Tabular):
         """The distributions of the privacy loss, one picture for each black-box attack."""
         return draw(self, Path(path), overwrite=overwrite)
 
-    def _page(self) -> Group:
+    def page(self) -> Group:
         return render(self)
 
 

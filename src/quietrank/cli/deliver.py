@@ -23,8 +23,7 @@ from quietrank.render.screen import show, show_data, silence_stdout, tell
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from quietrank.publish.grouped import GroupedRelease
-    from quietrank.publish.release import Release
+    from quietrank.publish.published import Published
 
 NOT_SHOWN = 3
 """the exit code when a release was made and saved, but could not be shown"""
@@ -97,7 +96,7 @@ Pictures = Mapping[Path, Callable[[], "Figure"]]
 
 
 def deliver(
-    release: Release | GroupedRelease,
+    release: Published,
     format: Format,
     out: Path | None,
     files: Files,
@@ -124,14 +123,14 @@ def deliver(
         raise files.failures[0]
 
 
-def _show(release: Release | GroupedRelease, format: Format, files: Files, *, paid: bool) -> None:
+def _show(release: Published, format: Format, files: Files, *, paid: bool) -> None:
     try:
         print_release(release, format)
     except (OSError, ValueError) as error:
         _not_shown(error, (files.paths[-1] if files.paths else _rescued(release)) if paid else None)
 
 
-def _rescued(release: Release | GroupedRelease) -> Path | None:
+def _rescued(release: Published) -> Path | None:
     """A new file for a release that could not be shown and has no file yet."""
     name = f"quietrank-release-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.json"
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):
@@ -151,11 +150,8 @@ def _not_shown(error: Exception, place: Path | None) -> NoReturn:
     raise typer.Exit(0 if isinstance(error, BrokenPipeError) else NOT_SHOWN)
 
 
-def print_release(release: Release | GroupedRelease, format: Format) -> None:
-    from quietrank.publish.grouped import GroupedRelease
-    from quietrank.render.table import render, render_grouped
-
-    print_result(release, render_grouped if isinstance(release, GroupedRelease) else render, format)
+def print_release(release: Published, format: Format) -> None:
+    print_result(release, lambda one: one.page(), format)
 
 
 def print_result(result: Any, render: Callable[[Any], Any], format: Format, piped_width: int | None = None) -> None:

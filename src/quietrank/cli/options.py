@@ -116,6 +116,10 @@ Delta = Annotated[
     float, promise("Above 0, such as 1e-6, it allows Gaussian noise: better for many votes per person.", "D")
 ]
 Method = Annotated[str, ranking("What items are ranked by.", choice(METHODS))]
+OnlyTop = Annotated[
+    int | None,
+    ranking("Name only the first K items, in order, and publish no counts: more often right, for the same ε.", "K"),
+]
 Ties = Annotated[
     str,
     ranking("A tie is half a win for each side, or an outcome of its own with a chance of its own.", choice(TIES)),

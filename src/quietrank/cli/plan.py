@@ -45,6 +45,7 @@ def plan(
     solve: Annotated[
         str, options.ranking("What to minimise while meeting the target.", choice(options.SOLUTIONS))
     ] = "epsilon",
+    only_top: options.OnlyTop = None,
     top_k: Annotated[
         int | None, options.ranking("How many top items matter; 5, or half of few items, if not given.", min=1)
     ] = None,
@@ -64,10 +65,23 @@ def plan(
 ) -> None:
     """Say what accuracy to expect of a survey before it is run. Needs no votes and costs no privacy."""
     from quietrank.planning import plan as planner
+    from quietrank.planning import top
     from quietrank.planning.result import render
 
     epsilons = None if epsilon is None else _numbers(epsilon)
     check_output(plot, PICTURE, "plot", overwrite=overwrite)
+    if only_top is not None:
+        if target is not None or solve != "epsilon" or top_k is not None or plot is not None:
+            raise UsageError("--only-top has a table of chances only; leave --target, --solve, --top-k and --plot out")
+        with progress("simulating") as bar:
+            chances = top.plan_top(
+                items, only_top, people, per_person, votes=votes, epsilon=epsilons, unit=unit,
+                one_per_pair=one_per_pair, max_per_person=max_per_person, neighbours=neighbours, design=design,
+                delta=delta, clip=clip, mechanism=mechanism, method=method, spread=spread, repetitions=repetitions,
+                seed=seed, progress=bar,
+            )  # fmt: skip
+        print_result(chances, top.render, format)
+        return
     with progress("simulating") as bar:
         forecast = planner.plan(
             items, people, per_person, votes=votes, epsilon=epsilons, target=target, solve=solve, unit=unit,

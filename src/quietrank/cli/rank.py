@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from quietrank.cli import options
 from quietrank.cli.deliver import Files, Pictures, check_pictures, check_releases, deliver
 from quietrank.cli.options import Format, VotesOptions, choice, reads_votes
-from quietrank.errors import QuietrankError, UsageError
+from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.publish.files import TALLY
+from quietrank.publish.top import TopRelease
 from quietrank.render.screen import busy, progress, tell, warn
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def rank(
     groups: options.Groups = None,
     by_person: options.ByPerson = False,
     overall: options.Overall = False,
+    only_top: options.OnlyTop = None,
     method: options.Method = "auto",
     ties: options.Ties = "half",
     gamma: options.Gamma = "auto",
@@ -111,29 +113,43 @@ def rank(
         one_per_pair=one_per_pair, clip=clip,
     )  # fmt: skip
     ridge = parse_auto("gamma", gamma)
+    if only_top is not None:
+        refuse_beside_top(
+            overall=overall, ties=ties, gamma=gamma, comparisons_per_item=comparisons_per_item,
+            calibration=calibration, link=link, level=level, simultaneous=simultaneous, scale=scale, anchor=anchor,
+            sampling_share=sampling_share, save_tally=save_tally, plot=plot, plot_theme=plot_theme,
+            compare_exact=compare_exact,
+        )  # fmt: skip
     if show_budget and (report is None or ledger is None):
         raise UsageError("--show-budget is about a ledger and a report; add --ledger FILE and --report FILE.html")
     reads = (*source.reads(), ledger)
     check_releases(out, save_tally, report, overwrite=overwrite, reads=reads)
     check_pictures(plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=reads)
     files = Files(overwrite)
-    request = pipeline.Request.of(
+    selection = None if only_top is None else pipeline.TopRequest.of(only_top, mechanism, method)
+    request = None if selection is not None else pipeline.Request.of(
         mechanism, method, ridge, comparisons_per_item, calibration, link,
         view=View.of(level, simultaneous, scale, anchor), sampling_share=parse_auto("sampling-share", sampling_share),
         overall=overall, ties=ties,
     )  # fmt: skip
-    if save_tally is not None:
+    if save_tally is not None and request is not None:
         request = request.of_counts()
     budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
+    release: Release | GroupedRelease | TopRelease
     with busy("counting votes and drawing noise …"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups, by_person=by_person)
         # Looked up before anything is paid for, shown afterwards.
         warnings = [_who_is_protected(votes, privacy), _what_is_skipped(votes, privacy)]
-        tally = pipeline.make_tally(votes, privacy, request, budget, to_save=save_tally is not None)
-        if save_tally is not None:
-            files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
-    with progress("comparing items …") as tell_progress:
-        release = pipeline.release_of(tally, request, tell_progress)
+        if request is not None:
+            tally = pipeline.make_tally(votes, privacy, request, budget, to_save=save_tally is not None)
+            if save_tally is not None:
+                files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
+    if request is not None:
+        with progress("comparing items …") as tell_progress:
+            release = pipeline.release_of(tally, request, tell_progress)
+    elif selection is not None:
+        with progress("simulating, counting and selecting …") as tell_progress:
+            release = pipeline.make_top(votes, privacy, selection, budget, tell_progress)
     pictures = _pictures(release, votes, plot, compare_exact, plot_theme)
     try:
         remaining = _remaining(budget) if budget is not None and show_budget else None
@@ -145,11 +161,34 @@ def rank(
             _tell_payment(budget, release)
 
 
+UNUSUAL = {
+    "ties": "half", "gamma": "auto", "calibration": "tight", "link": "logistic", "level": 0.9, "scale": "log-odds",
+    "sampling_share": "auto", "plot_theme": "light",
+}  # fmt: skip
+"""what is given where nothing is asked for; of all other options: nothing"""
+
+
+def refuse_beside_top(**given: Any) -> None:
+    """Refuse what has no meaning where only names are published."""
+    for name, value in given.items():
+        if value not in (UNUSUAL.get(name), None, False):
+            raise UsageError(
+                f"{option('only_top')} publishes names and no counts, so {option(name)} has nothing to do; leave one "
+                "of them out"
+            )
+
+
 def _pictures(
-    release: Release | GroupedRelease, votes: Votes, plot: Path | None, compare_exact: Path | None, theme: str
+    release: Release | GroupedRelease | TopRelease,
+    votes: Votes,
+    plot: Path | None,
+    compare_exact: Path | None,
+    theme: str,
 ) -> Pictures:
     """The figures that were asked for; only the second one knows exact values."""
     pictures: dict[Path, Callable[[], Figure]] = {}
+    if isinstance(release, TopRelease):
+        return pictures
     if plot is not None:
         pictures[plot] = lambda: release.plot(theme=theme)
     if compare_exact is not None:
@@ -233,7 +272,7 @@ def _remaining(budget: BudgetLedger) -> str | None:
         return None
 
 
-def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease) -> None:
+def _tell_payment(budget: BudgetLedger, release: Release | GroupedRelease | TopRelease) -> None:
     try:
         left = f"one more release with δ = 0 may have ε up to {budget.remaining:.4g}"
     except QuietrankError as error:  # the release is out, whatever happened to the ledger

@@ -9,15 +9,19 @@ from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
+from quietrank.mechanisms.selection import EXPONENTIAL, PERMUTE_AND_FLIP
 from quietrank.mechanisms.zonotope import ZONOTOPE
 
 AUTO = "auto"
 
-MechanismWord = Mechanism | Literal["auto", "laplace", "zonotope", "gaussian", "perturbed-mle"]
+MechanismWord = (
+    Mechanism | Literal["auto", "laplace", "zonotope", "gaussian", "perturbed-mle", "permute-and-flip", "exponential"]
+)
 """what callers may write: a name of the library's own, or the object; a type checker does not know other names"""
 
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE)
+    mechanism.name: mechanism
+    for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE, PERMUTE_AND_FLIP, EXPONENTIAL)
 }
 
 

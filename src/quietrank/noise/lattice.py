@@ -146,17 +146,17 @@ def _root_above(square: Fraction) -> float:
 
 @lru_cache(maxsize=64)
 def _gaussian(scale: float) -> Any:
-    dp = _opendp(scale)
+    dp = opendp(scale)
     return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=scale)
 
 
 @lru_cache(maxsize=64)
 def _laplace(scale: float) -> Any:
-    dp = _opendp(scale)
+    dp = opendp(scale)
     return dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale)
 
 
-def _opendp(scale: float) -> Any:
+def opendp(scale: float) -> Any:
     """The library, once the scale is known to make sense: OpenDP accepts 0, with an infinite privacy map."""
     if not (math.isfinite(scale) and scale > 0):
         raise PrivacyError(f"the noise scale must be finite and > 0, got {scale}")

@@ -98,8 +98,8 @@ def plan(
     for_people = _solves_for_people(solve, goal)
     epsilons = _epsilons(epsilon, goal, for_people)
     protected = parse(Unit, "unit", unit)
-    survey = _Sizes.of(items, people, per_person, votes, one_per_pair).survey(protected, for_people, spread_of(spread))
-    limit = _limit(max_per_person, protected, survey)
+    survey = Sizes.of(items, people, per_person, votes, one_per_pair).survey(protected, for_people, spread_of(spread))
+    limit = limit_for(max_per_person, protected, survey)
     privacy = Privacy(epsilons[0], protected, delta, neighbours, design, limit, survey.distinct, clip)
     question = _question(survey, privacy, goal, method, mechanism, top_k, repetitions, seed)
     return _answer(question, epsilons, goal, for_people, curves, progress)
@@ -139,7 +139,7 @@ def _epsilons(epsilon: object, target: Target | None, for_people: bool) -> list[
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class Sizes:
     """The numbers that say how large a survey is; None if not given."""
 
     one_per_pair: bool
@@ -149,7 +149,7 @@ class _Sizes:
     votes: int | None
 
     @classmethod
-    def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: object) -> _Sizes:
+    def of(cls, items: object, people: object, per_person: object, votes: object, one_per_pair: object) -> Sizes:
         return cls(
             flag("one_per_pair", one_per_pair), whole("items", items, 2), whole_or_none("people", people, 1),
             whole_or_none("per_person", per_person, 1), whole_or_none("votes", votes, 1),
@@ -188,7 +188,7 @@ class _Sizes:
         return 1
 
 
-def _limit(max_per_person: object, unit: Unit, survey: Survey) -> int | None:
+def limit_for(max_per_person: object, unit: Unit, survey: Survey) -> int | None:
     """L: as given, or the number of questions."""
     limit = whole_or_none("max_per_person", max_per_person, 1)
     if unit is Unit.PERSON:

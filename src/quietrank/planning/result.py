@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from math import ceil, isinf
 from pathlib import Path
@@ -84,7 +85,7 @@ class Plan(Tabular):
 
         draw(self, Path(path), overwrite=overwrite)
 
-    def _page(self) -> Group:
+    def page(self) -> Group:
         return render(self)
 
     def __repr__(self) -> str:
@@ -141,7 +142,7 @@ def render(plan: Plan, *, then: bool = True) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    parts = [Text(_title(plan), style="bold"), _table(plan)]
+    parts = [Text(survey_title(plan.question, [one.people for one in plan.predictions]), style="bold"), _table(plan)]
     if plan.target is not None:
         parts.append(Text(_answer(plan), style="bold"))
     parts += [Text(f"{name}: misses the target.") for name in plan.unmet]
@@ -151,10 +152,11 @@ def render(plan: Plan, *, then: bool = True) -> Group:
     return Group(*parts)
 
 
-def _title(plan: Plan) -> str:
-    method, survey, privacy = plan.question.method, plan.question.survey, plan.question.privacy
+def survey_title(question: Question, numbers: Iterable[int]) -> str:
+    """What is asked of whom, how it is ranked and what is promised; `numbers` of people that were looked at."""
+    method, survey, privacy = question.method, question.survey, question.privacy
     if privacy.unit is Unit.PERSON:
-        people = sorted({one.people for one in plan.predictions})
+        people = sorted(set(numbers))
         size = f"{people[0]} people" if len(people) == 1 else "people"
         asking = f"{size} with {survey.per_person} {'different pairs' if survey.distinct else 'votes'} each"
     else:

@@ -162,15 +162,19 @@ def simulate(
     seed: int,
     *,
     keep_pairs: bool = False,
+    by_person: int = MOST_BY_PERSON,
     advance: Advance = lambda amount: None,
 ) -> Simulated:
-    """Run the survey many times; a repetition has the same strengths whatever the other arguments are."""
+    """Run the survey many times; a repetition has the same strengths whatever the other arguments are.
+
+    Surveys with up to `by_person` votes and counts of people are simulated person by person.
+    """
     theta = np.empty((repetitions, survey.items))
     plain, clipped = Counts.empty(theta.shape), None if clip is None else Counts.empty(theta.shape)
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
         theta[repetition] = survey.strengths(rng)
-        without, with_clip = _once(survey, privacy, clip, theta[repetition], keep_pairs, rng)
+        without, with_clip = _once(survey, privacy, clip, theta[repetition], keep_pairs, by_person, rng)
         plain.put(repetition, without)
         if clipped is not None and with_clip is not None:
             clipped.put(repetition, with_clip)
@@ -188,11 +192,12 @@ class _Once:
 
 
 def _once(
-    survey: Survey, privacy: Privacy, clip: Clip | None, theta: Floats, keep_pairs: bool, rng: np.random.Generator
-) -> tuple[_Once, _Once | None]:
+    survey: Survey, privacy: Privacy, clip: Clip | None, theta: Floats, keep_pairs: bool, by_person: int,
+    rng: np.random.Generator,
+) -> tuple[_Once, _Once | None]:  # fmt: skip
     """The counts without and with clipping."""
     weight = plain_weight(survey, privacy)
-    if survey.people * (survey.per_person + survey.items) <= MOST_BY_PERSON:
+    if survey.people * (survey.per_person + survey.items) <= by_person:
         group = _ask(survey, theta, survey.people, rng)
         return group.counted(weight, keep_pairs), None if clip is None else group.clipped(clip, keep_pairs)
     if survey.votes <= survey.pairs:

@@ -146,11 +146,6 @@ class Privacy:
             self._check_person()
         else:
             self._check_comparison()
-        if self.clip is not None and self.delta == 0:
-            raise PrivacyError(
-                f"{option('clip')} belongs to the Gaussian mechanism, which needs {option('delta')} above 0; add "
-                f"{option('delta', '1e-6')}"
-            )
 
     def _check_person(self) -> None:
         if self.chooses_limit and self.clip is not None:

@@ -162,7 +162,7 @@ class GroupedRelease(Published):
 
         return plot(self, path, theme)
 
-    def _page(self) -> Group:
+    def page(self) -> Group:
         from quietrank.render.table import render_grouped
 
         return render_grouped(self)

@@ -128,7 +128,7 @@ class NonPrivateFit(Tabular):
             for rank, k in enumerate(self.order, 1)
         ]
 
-    def _page(self) -> Group:
+    def page(self) -> Group:
         from rich.console import Group
         from rich.text import Text
 

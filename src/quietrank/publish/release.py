@@ -222,7 +222,7 @@ class Release(Published):
 
         return plot(self, path, theme)
 
-    def _page(self) -> Group:
+    def page(self) -> Group:
         from quietrank.render.table import render
 
         return render(self)

@@ -45,19 +45,19 @@ class Tabular:
         """Everything as plain values, in the published format."""
 
     @abstractmethod
-    def _page(self) -> Group:
+    def page(self) -> Group:
         """What a terminal and a notebook show: the table, and the sentences that go with it."""
 
     def __str__(self) -> str:
         from quietrank.render.table import as_text
 
-        return as_text(self._page())
+        return as_text(self.page())
 
     def _repr_html_(self) -> str:
         """For notebooks."""
         from quietrank.render.html import as_html
 
-        return as_html(self._page())
+        return as_html(self.page())
 
     def table(self) -> pa.Table:
         """The rows as an Arrow table."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from quietrank.mechanisms.mechanism import Figure
     from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.release import Certainty, Release
+    from quietrank.publish.top import TopRelease
 
 Facts = list[tuple[str, str]]
 """names with their values"""
@@ -38,6 +39,7 @@ FIGURES = {
     "ties_share": "The weight of all ties got the noise after multiplication by",
     "ties_price": "More noise on other counts because ties were counted, as a part",
     "groups": "Groups whose counts, and noise, were added up",
+    "top": "Items that are named",
 }
 """what the figures of a mechanism are called; a name that is not here is shown as it is"""
 
@@ -46,6 +48,8 @@ PROOFS = {
     "zonotope": "zonotope.md",
     "gaussian": "gaussian.md",
     "perturbed-mle": "perturbed-mle.md",
+    "permute-and-flip": "selection.md",
+    "exponential": "selection.md",
 }
 """the page in docs/proofs about each mechanism"""
 
@@ -128,7 +132,7 @@ def _of_certainty(certainty: Certainty) -> list[str]:
 # ---- the promise -----------------------------------------------------------------------------------------------------
 
 
-def symbols(release: Release) -> Facts:
+def symbols(release: Release | TopRelease) -> Facts:
     """The promise figure by figure: who is protected, how, and by what noise."""
     privacy = release.privacy
     return [
@@ -161,7 +165,7 @@ def _figure(value: Figure) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
 
 
-def _parts(release: Release) -> Facts:
+def _parts(release: Release | TopRelease) -> Facts:
     """What ε was spent on besides the counts."""
     bought = {"the width of the intervals": release.scatter, "choosing the limit": release.limit}
     return [
@@ -231,7 +235,7 @@ def in_one_line(release: Release) -> str:
     return f"Made with {release.made_with}: {strength}, {release.mechanism.name} noise{paid}."
 
 
-def proof(release: Release) -> str:
+def proof(release: Release | TopRelease) -> str:
     """The page that derives the sensitivity and the noise."""
     page = PROOFS.get(release.mechanism.name)
     known = f"docs/proofs/{page}" if page else "the documentation of the mechanism"

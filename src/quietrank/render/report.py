@@ -20,6 +20,7 @@ from quietrank.errors import ReleaseError
 from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.grouped import GroupedRelease
+from quietrank.render import top
 from quietrank.render.cells import PER_TIME_SHOWN, Column, columns
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, notes_of, promise_notes, proof, symbols, unprotected
@@ -29,6 +30,7 @@ from quietrank.render.table import noise_notes as noise_sentences
 
 if TYPE_CHECKING:
     from quietrank.publish.release import Release, Row
+    from quietrank.publish.top import TopRelease
 
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
 
@@ -64,6 +66,48 @@ def report(result: Release | GroupedRelease, *, figure: str | Path | None = None
         checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
         json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
     )  # fmt: skip
+
+
+def report_top(release: TopRelease, remaining: str | None = None) -> str:
+    """The page of a list of the first few items."""
+    style, script, grouped = _file("report.css"), _file("report.js"), release.by is not None
+    kicker = f"The first {release.k} of {release.items} items · ε = {plain_number(release.privacy.epsilon)}"
+    return Template(_file("report.html")).substitute(
+        policy=_policy(style, script), style=style, script=script,
+        title=_text(f"Private list: {top.headline(release)}"), kicker=_text(f"{kicker} per {release.privacy.unit}"),
+        headline=_text(top.headline(release)), warning="",
+        results="\n".join(_listed(release, group, names) for group, names in release.lists),
+        meaning=_list(top.MEANING) + _chances(release), statement=_text(release.statement),
+        noise=_paragraphs([top.selected(release)]), symbol_notes=_paragraphs(promise_notes(release.privacy)),
+        symbols=_definitions(symbols(release)),
+        unprotected=_list(unprotected(release.privacy, grouped=grouped, where=release.where)),
+        assumed=_list(release.assumptions) if release.assumptions else "<p>Nothing beyond what is said above.</p>",
+        spent=_paragraphs(_spent(release, remaining)), made_with=_text(release.made_with),
+        checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
+        json=_data("application/json", release.to_json()), csv=_data("text/csv", release.to_csv()),
+    )  # fmt: skip
+
+
+def _chances(release: TopRelease) -> str:
+    """The table of simulated chances, if there is one."""
+    if not release.chances:
+        return ""
+    heads = "".join(f'<th scope="col">{_text(head)}</th>' for head in top.HEADINGS)
+    rows = "\n".join(
+        f'<tr><th scope="row" class="text">{_text(first)}</th>{"".join(f"<td>{_text(one)}</td>" for one in cells)}</tr>'
+        for first, *cells in top.chances(release)
+    )
+    return (
+        f"\n<p>{_text(top.simulated(release))}</p>\n"
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Simulated chances">\n<table>\n'
+        f"<thead>\n<tr>{heads}</tr>\n</thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _listed(release: TopRelease, group: str, names: Sequence[str]) -> str:
+    heading = "The list" if release.by is None else f"{release.by}: {group}"
+    rows = "\n".join(f"<li><bdi>{_text(name)}</bdi></li>" for name in names)
+    return f"<section>\n<h2>{_text(heading)}</h2>\n<ol>\n{rows}\n</ol>\n</section>"
 
 
 # ---- head ------------------------------------------------------------------------------------------------------------
@@ -198,9 +242,9 @@ def noise_notes(release: Release) -> list[str]:
 # ---- small print -----------------------------------------------------------------------------------------------------
 
 
-def _spent(result: Release | GroupedRelease, remaining: str | None) -> list[str]:
+def _spent(result: Release | GroupedRelease | TopRelease, remaining: str | None) -> list[str]:
     """The price, who recorded it, and what is left if that is to be known."""
-    privacy, groups = result.privacy, " for all groups together" if isinstance(result, GroupedRelease) else ""
+    privacy, groups = result.privacy, " for all groups together" if _has_groups(result) else ""
     price = f"ε = {plain_number(privacy.epsilon)}, δ = {plain_number(privacy.delta)}{groups}."
     entry = (
         f"It was paid from a ledger, entry {result.ledger_entry}."
@@ -210,11 +254,16 @@ def _spent(result: Release | GroupedRelease, remaining: str | None) -> list[str]
     return [price, entry, *([] if remaining is None else [f"What remains: {remaining}"])]
 
 
-def _checkable(release: Release) -> list[str]:
+def _has_groups(result: Release | GroupedRelease | TopRelease) -> bool:
+    return getattr(result, "by", None) is not None
+
+
+def _checkable(release: Release | TopRelease) -> list[str]:
     """What a reader can check with this page alone, and the source of quietrank."""
     checks = [
         "The JSON in this page is the whole release. Release.from_json of quietrank (GroupedRelease.from_json for "
-        "groups) reads it, and refuses a ranking that does not follow from its scores.",
+        "groups, TopRelease.from_json for a list of names) reads it, and refuses a ranking that does not follow from "
+        "its scores.",
         f"The sensitivity and the scale of the noise follow from the promise: {proof(release)} in the source of "
         "quietrank derives them, and quietrank audit tries to break each mechanism.",
     ]
@@ -226,7 +275,7 @@ def _checkable(release: Release) -> list[str]:
     return checks
 
 
-def _unchecked(release: Release) -> list[str]:
+def _unchecked(release: Release | TopRelease) -> list[str]:
     """What a reader has to take on trust."""
     paid = release.ledger_entry is not None
     other = (

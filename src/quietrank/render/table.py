@@ -50,7 +50,7 @@ NOISE_FOR = {
 
 def render(release: Release) -> Group:
     """What the ranking says, the ranking, the promise, and what to know about it."""
-    title = f"{len(release.ranking)} items by {release.method}, {_strength(release.privacy)}"
+    title = f"{len(release.ranking)} items by {release.method}, {strength(release.privacy)}"
     return Group(
         Text(headline(release), style="bold"), Text(title, style="dim"), *_ranking(release), *_of_ties(release),
         Text(release.privacy.statement), *noise_notes(release), *_notes(release.assumptions),
@@ -67,7 +67,7 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     warnings = [Text(warning, style="bold")] if drowned else []
     return Group(
         Text(headline_grouped(grouped), style="bold"),
-        Text(f"{title}, {_strength(grouped.privacy)} for all together", style="dim"), *_rankings(grouped),
+        Text(f"{title}, {strength(grouped.privacy)} for all together", style="dim"), *_rankings(grouped),
         *(Text(f"{visible(group)}: {text.plain}") for group, release in grouped for text in _of_ties(release)),
         Text(grouped.statement), *noise_notes(releases[0])[:1], *warnings, *_notes(notes_of(grouped)),
     )  # fmt: skip
@@ -78,7 +78,7 @@ def _of_ties(result: Release | NonPrivateFit) -> list[Text]:
     return [] if result.ties is None else [Text(result.ties.sentence)]
 
 
-def _strength(privacy: Privacy) -> str:
+def strength(privacy: Privacy) -> str:
     delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
     return f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
 
@@ -89,7 +89,7 @@ def _ranking(release: Release) -> list[Table | Text]:
     rows = release.ranking[:MOST_ROWS]
     cells = [[column.text(row) for column in shown] for row in rows]
     ends = [row.tier != following.tier for row, following in pairwise(rows)]
-    return [_filled([column.heading for column in shown], cells, [*ends, False]), *_left_out(len(release.ranking))]
+    return [filled([column.heading for column in shown], cells, [*ends, False]), *_left_out(len(release.ranking))]
 
 
 def _rankings(grouped: GroupedRelease) -> list[Table | Text]:
@@ -98,7 +98,7 @@ def _rankings(grouped: GroupedRelease) -> list[Table | Text]:
     lines = [(group, row, row is release.ranking[-1]) for group, release in grouped for row in release.ranking]
     cells = [[visible(group), *(column.text(row) for column in shown)] for group, row, _ in lines[:MOST_ROWS]]
     headings = ["group", *(column.heading for column in shown)]
-    return [_filled(headings, cells, [end for *_, end in lines]), *_left_out(len(lines))]
+    return [filled(headings, cells, [end for *_, end in lines]), *_left_out(len(lines))]
 
 
 def _notes(notes: Sequence[str]) -> list[Text]:
@@ -231,14 +231,14 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
     """The first rows, in the columns that they have."""
     names = [name for name in COLUMNS if rows[0].get(name) is not None]
     cells = [[visible(format(row[name], COLUMNS[name][1])) for name in names] for row in rows[:MOST_ROWS]]
-    return [_filled([COLUMNS[name][0] for name in names], cells, [False] * len(cells)), *_left_out(len(rows))]
+    return [filled([COLUMNS[name][0] for name in names], cells, [False] * len(cells)), *_left_out(len(rows))]
 
 
-def _filled(headings: Sequence[str], cells: Sequence[Sequence[str]], ends: Sequence[bool]) -> Table:
+def filled(headings: Sequence[str], cells: Sequence[Sequence[str]], ends: Sequence[bool]) -> Table:
     """Names on the left, numbers on the right, which are never broken; a rule after rows that end a section."""
     table = Table(box=RULED)
     for heading, column in zip(headings, zip(*cells, strict=True), strict=True):
-        name = heading in ("group", "item")
+        name = heading in ("group", "item", "if items are")
         side: Literal["left", "right"] = "left" if name else "right"
         table.add_column(heading, justify=side, overflow="fold", min_width=None if name else max(map(len, column)))
     for row, end in zip(cells, ends, strict=False):

@@ -18,6 +18,7 @@ from quietrank.statistics.net_wins import (
 from quietrank.statistics.scores import SCORES
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.ties import WITH_TIES, WithTies
+from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 
 STATISTICS: dict[str, Statistic] = {
@@ -30,6 +31,8 @@ STATISTICS: dict[str, Statistic] = {
         NET_WINS_AND_EXPOSURES,
         NET_WINS_AND_SHOWN,
         SCORES,
+        TOP_BY_NET_WINS,
+        TOP_BY_WINS,
     )
 }
 """every statistic without ties, by name"""
@@ -80,7 +83,7 @@ def statistic_for(
     """
     if ties is Ties.HALF:
         return _without_ties(method, promise, offered, free_total=free_total)
-    if method not in (Method.AUTO, Method.BRADLEY_TERRY) or SCORES in offered:
+    if method not in (Method.AUTO, Method.BRADLEY_TERRY) or SCORES in offered or TOP_BY_NET_WINS in offered:
         raise PrivacyError(NO_TIES)
     promise.require_pairs(option("ties", ties))
     return WithTies(_without_ties(Method.BRADLEY_TERRY, promise, offered, free_total=free_total))
@@ -97,6 +100,8 @@ def _without_ties(method: Method, promise: Promise, offered: Sequence[Statistic]
     privacy = promise.privacy
     if SCORES in offered:
         return SCORES
+    if TOP_BY_NET_WINS in offered:
+        return _selected_by(method, promise)
     if promise.items.in_sets:
         return _for_sets(method, promise, offered, free_total=free_total)
     if method is Method.WINS:
@@ -114,6 +119,19 @@ def _without_ties(method: Method, promise: Promise, offered: Sequence[Statistic]
         return NET_WINS
     # The sum of noisy exposures is a better total than one released at such a small share.
     return _first(offered, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL)
+
+
+def _selected_by(method: Method, promise: Promise) -> Statistic:
+    """What decides who is at the top, where nothing else is released."""
+    if method is Method.WINS:
+        promise.require_pairs(option("method", method))
+        return TOP_BY_WINS
+    if method not in (Method.AUTO, Method.NET_WINS):
+        raise PrivacyError(
+            f"{option('only_top')} selects by net wins or by wins; leave {option('method', method)} out, or leave "
+            f"{option('only_top')} out and cut the ranking"
+        )
+    return TOP_BY_NET_WINS
 
 
 def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool) -> Statistic:
