@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, overload
 
@@ -26,9 +27,9 @@ from quietrank.maths.links import Link, LinkWord, get_link
 from quietrank.maths.pairs import Pairs
 from quietrank.maths.sets import Sets, fit_sets
 from quietrank.maths.tied_fit import fit_tied_pairs
-from quietrank.mechanisms.choose import Choice, choose, chosen_limit, limited, released_by
-from quietrank.mechanisms.choose_top import choose_top
-from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
+from quietrank.mechanisms.choose import Choice, Limited, choose, chosen_limit, limited, released_by
+from quietrank.mechanisms.choose_top import choose_top, top_limited
+from quietrank.mechanisms.limit import BINS, ChosenLimit, LimitNoise, limit_noise
 from quietrank.mechanisms.mechanism import Mechanism, Noised
 from quietrank.mechanisms.perturbed_mle.loss import CalibrationWord
 from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
@@ -53,7 +54,7 @@ from quietrank.votes.added import added_up
 from quietrank.votes.gradients import gradients_by_person
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import AnyTally, PairTally, SetTally, Tallies, Tally
-from quietrank.votes.tally import Counting, count_votes, counting, taking
+from quietrank.votes.tally import Counting, Taken, count_votes, counting, taking
 
 Gamma = float | Literal["auto"]
 LARGEST_SHARE = 0.5
@@ -582,12 +583,16 @@ class TopRequest:
             )
         return cls(first, named(mechanism), parse(Method, "method", method))
 
-    def choice(self, promise: Promise) -> Choice:
-        """The noise, from public values."""
+    def require_few(self, promise: Promise) -> None:
+        """Refuse a list of all items."""
         if self.k >= len(promise.items):
             raise PrivacyError(
                 f"{either('k', '--only-top')} must be below the number of items, {len(promise.items)}; got {self.k}"
             )
+
+    def choice(self, promise: Promise) -> Choice:
+        """The noise, from public values."""
+        self.require_few(promise)
         return choose_top(promise, self.k, self.method, self.mechanism)
 
 
@@ -657,25 +662,39 @@ def make_top(
 ) -> TopRelease:
     """Choose, count, pay, select: the first items in order, of each group of the votes."""
     promise, budget = _promised(votes, privacy), _opened(ledger)
-    if privacy.chooses_limit:
-        raise PrivacyError(
-            f"{option('max_per_person', 'auto')} is for whole rankings; give a number, such as the number of questions "
-            "that each person was asked"
-        )
-    choice = request.choice(promise)
+    if not privacy.chooses_limit:
+        choice = request.choice(promise)
+        bounded = choice.noise.promise.bounded(choice.noise.clip)
+        with counting(votes, bounded, may_be_empty=not privacy.votes_are_public) as counted:
+            return _selected(votes, privacy, request, choice, counted, budget, tell)
+    request.require_few(promise)
+    histogram = limit_noise(promise)
+    rest = promise.changed(epsilon=_left_by(histogram, privacy.epsilon))
+    options = top_limited(rest, request.k, request.method, request.mechanism)
+    with _limited(votes, promise, options, histogram, 0.0, budget) as bought:
+        return _selected(
+            votes, privacy, request, bought.choice, bought.counted(), budget, tell, bought.limit, bought.payment
+        )  # fmt: skip
+
+
+def _selected(
+    votes: Votes, privacy: Privacy, request: TopRequest, choice: Choice, counted: Counting, ledger: Ledger | None,
+    tell: Tell, limit: ChosenLimit | None = None, payment: Payment | None = None,
+) -> TopRelease:  # fmt: skip
+    """Pay, select, and say how likely such a list is right; that is simulated before anything is paid for here."""
     noise = choice.noise
-    bounded = noise.promise.bounded(noise.clip)
-    with counting(votes, bounded, may_be_empty=not privacy.votes_are_public) as counted:
-        units = _public_units(counted.tallies, promise)
-        chances, notes = chances_of(noise, request.k, request.method, units, tell)  # before anything is paid for
-        noised = cross(counted.tallies, noise, ledger=budget)
-    lists = [_first(one, choice, request.k) for one in noised]
+    promise = noise.promise
+    chances, notes = chances_of(noise, request.k, request.method, _public_units(counted.tallies, promise), tell)
+    noised = cross(counted.tallies, noise, ledger=ledger, payment=payment)
     by = Method.WINS if request.method is Method.WINS else Method.NET_WINS
     assumed = assumptions(votes.items, privacy, by, votes.skip_invalid, actual_pairs=False)
+    chosen = () if limit is None else (limit.note,)
     return TopRelease(
-        tuple(zip(votes.groups or ("",), lists, strict=True)), len(votes.items), noise.privacy,
-        NoiseRecord(noise.mechanism.name, noise.figures, choice.alternatives), by.value, (*assumed, *notes),
-        votes.shape.group, promise.group_of, chances, noised[0].ledger_entry, where=votes.condition,
+        tuple(zip(votes.groups or ("",), (_first(one, choice, request.k) for one in noised), strict=True)),
+        len(votes.items), promise.privacy.changed(epsilon=privacy.epsilon),
+        NoiseRecord(noise.mechanism.name, noise.figures, choice.alternatives), by.value,
+        (*assumed, *chosen, *notes), votes.shape.group, promise.group_of, chances, noised[0].ledger_entry, limit,
+        votes.condition,
     )  # fmt: skip
 
 
@@ -763,24 +782,53 @@ def _with_chosen_limit(
 ) -> tuple[list[NoisyTally], int | None]:
     """The same: read once; pay for everything; draw the histogram, choose the limit, count with it, draw the rest."""
     privacy, part, histogram = promise.privacy, request.price_of_scatter(promise), limit_noise(promise)
-    left = privacy.epsilon if histogram is None else rest_of(privacy.epsilon, histogram.epsilon)
+    left = _left_by(histogram, privacy.epsilon)
     of_counts = promise.changed(epsilon=rest_of(left, part) if part else left)
     options = limited(of_counts, request.method, request.mechanism, request.ties)
+    with _limited(votes, promise, options, histogram, part, ledger) as bought:
+        choice = bought.choice
+        by_pair = choice.noise.statistic.by_pair or _pairs_wanted(request, privacy, save_pairs)
+        counted = bought.counted(by_pair=by_pair)
+        purchase = _Purchase(
+            privacy.epsilon, left, request, choice, part, counted, votes, bought.limit, bought.payment
+        )  # fmt: skip
+        return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
+
+
+def _left_by(histogram: LimitNoise | None, epsilon: float) -> float:
+    """What a histogram of votes per person leaves of ε."""
+    return epsilon if histogram is None else rest_of(epsilon, histogram.epsilon)
+
+
+@dataclass(frozen=True)
+class _Limited:
+    """Votes that were read once, and the limit and the noise that were chosen for them."""
+
+    taken: Taken
+    choice: Choice
+    limit: ChosenLimit
+    payment: Payment | None
+    """for the histogram and all that follows"""
+
+    def counted(self, *, by_pair: bool = False) -> Counting:
+        noise = self.choice.noise
+        empty = not noise.promise.privacy.votes_are_public
+        return self.taken.counted(noise.promise.bounded(noise.clip), by_pair=by_pair, may_be_empty=empty)
+
+
+@contextmanager
+def _limited(
+    votes: Votes, promise: Promise, options: Limited, histogram: LimitNoise | None, part: float, ledger: Ledger | None
+) -> Iterator[_Limited]:
+    """Read the votes once; pay for everything; draw the histogram and choose the limit."""
     with taking(votes, promise.bounded(None)) as taken:
-        people, payment = taken.people_by_votes(BINS, one_per_pair=privacy.one_per_pair), None
+        people, payment = taken.people_by_votes(BINS, one_per_pair=promise.privacy.one_per_pair), None
         counts = people.counts
         if histogram is not None:
             of_the_rest = options.cost + Cost.pure(part) if part else options.cost
             counts, payment = cross_people(people, histogram, of_the_rest, ledger)
         limit = chosen_limit(counts, histogram, options)
-        choice = options.at(limit.limit)
-        by_pair = choice.noise.statistic.by_pair or _pairs_wanted(request, privacy, save_pairs)
-        bounded = choice.noise.promise.bounded(choice.noise.clip)
-        counted = taken.counted(bounded, by_pair=by_pair, may_be_empty=not privacy.votes_are_public)
-        purchase = _Purchase(
-            privacy.epsilon, left, request, choice, part, counted, votes, limit, payment
-        )  # fmt: skip
-        return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
+        yield _Limited(taken, options.at(limit.limit), limit, payment)
 
 
 def _pairs_wanted(request: Request, privacy: Privacy, save_pairs: bool) -> bool:

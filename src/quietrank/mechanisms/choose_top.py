@@ -7,16 +7,18 @@ items, at every distance between them at which either has something to say.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.choose import LEFT_BY_CLIPPING, Choice, choose
+from quietrank.mechanisms.choose import LEFT_BY_CLIPPING, Choice, Limited, choose
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.mechanisms.selection import Selection, SelectionLaw
+from quietrank.mechanisms.selection import Exponential, Selection, SelectionLaw
+from quietrank.promise.accounting import SLACK, Cost, as_written, rho_for
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, statistic_for
 from quietrank.statistics.scores import SCORES
@@ -75,6 +77,34 @@ def _effective(noise: Calibrated) -> Law:
     """Its law, larger where clipping leaves less of the counts."""
     left = 1.0 if noise.clip is None else LEFT_BY_CLIPPING
     return noise.law.of_size(noise.law.size / left)
+
+
+# ---- a limit for people ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TopLimited(Limited):
+    """The selection, for any limit; what it costs is known before the limit is."""
+
+    k: int = 1
+
+    def at(self, limit: int) -> Choice:
+        return choose_top(self.promise.changed(max_per_person=limit), self.k, self.method, self.mechanism)
+
+    @property
+    def cost(self) -> Cost:
+        """Whatever is chosen: of pure noise ε, and for selection alone less in zCDP."""
+        epsilon, delta = self.promise.privacy.epsilon, self.promise.privacy.delta
+        if isinstance(self.mechanism, Exponential):
+            return Cost(epsilon, delta, rho_for(as_written(epsilon), as_written(delta)))
+        if isinstance(self.mechanism, Selection):
+            return Cost(epsilon, 0.0, epsilon**2 / (2 * self.k) * SLACK)
+        return Cost.pure(epsilon) if self.mechanism is None else super().cost
+
+
+def top_limited(promise: Promise, k: int, method: Method, mechanism: Mechanism | None) -> TopLimited:
+    """Without a requested mechanism: the best of those without δ, because it is paid for before the limit is known."""
+    return TopLimited(promise.pure if mechanism is None else promise, method, mechanism, k=k)
 
 
 # ---- on made-up items ------------------------------------------------------------------------------------------------
