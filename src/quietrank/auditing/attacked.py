@@ -18,6 +18,7 @@ from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.registry import MECHANISMS
+from quietrank.mechanisms.selection import EXPONENTIAL, PERMUTE_AND_FLIP, Selection
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.privacy import DesignWord, GroupOf, Neighbours, Unit
 from quietrank.statistics.method import Method, Ties
@@ -108,6 +109,9 @@ def _accepted(mechanism: Mechanism, **words: Any) -> Iterator[Case]:
 
 
 def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick: bool) -> tuple[Method, ...]:
+    if isinstance(mechanism, Selection):
+        first = (Method.NET_WINS,) if quick else (Method.NET_WINS, Method.WINS)
+        return first if design != "uniform" else ()
     if mechanism is PERTURBED:
         wanted = neighbours is not Neighbours.OUTCOME and design == "private"
         return (Method.BRADLEY_TERRY,) if wanted else ()
@@ -126,7 +130,7 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
 
 def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
     for first, rest in (
-        _grouped(), _spread(), _askable(), _capped(), _unanswered(), _tied(), _sets(), _other_perturbed()
+        _grouped(), _spread(), _askable(), _capped(), _unanswered(), _tied(), _sets(), _other_perturbed(), _lists()
     ):  # fmt: skip
         yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
     for mechanism in _others():
@@ -137,14 +141,47 @@ def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
 
 def _by_any_method(mechanism: Mechanism, *forms: Words, **words: Any) -> Iterator[Case]:
     """What the mechanism accepts of these, by whichever method."""
-    for form, method in itertools.product(forms, (Method.NET_WINS, *METHODS)):
+    methods = (Method.NET_WINS, Method.WINS) if isinstance(mechanism, Selection) else (Method.NET_WINS, *METHODS)
+    for form, method in itertools.product(forms, methods):
         yield from _accepted(mechanism, method=method, **form, **words)
 
 
 def _others() -> list[Mechanism]:
     """Mechanisms that this list knows nothing special about."""
     known = (LAPLACE, ZONOTOPE, GAUSSIAN)
-    return [one for one in MECHANISMS.values() if one not in known and SCORES not in one.statistics]
+    return [
+        one
+        for one in MECHANISMS.values()
+        if one not in known and SCORES not in one.statistics and not isinstance(one, Selection)
+    ]
+
+
+def _lists() -> tuple[list[Words], list[Words]]:
+    """Lists of two names, with groups, askable pairs, caps and sets, in the quick form and beyond."""
+    two, net_wins = {"mechanism": PERMUTE_AND_FLIP.of_top(2)}, {"method": Method.NET_WINS}
+    one = {"mechanism": PERMUTE_AND_FLIP} | net_wins
+    gumbel = {"mechanism": EXPONENTIAL.of_top(2), "delta": DELTA} | net_wins
+    first: list[Words] = [
+        two | net_wins | PEOPLE,
+        one | VOTES | SPLIT,
+        one | ANSWERS | SPREAD,
+        one | ANSWERS | {"pairs": CHORD},
+    ]
+    rest: list[Words] = [
+        *(two | words | {"method": method} for words in (VOTES, ANSWERS) for method in (Method.NET_WINS, Method.WINS)),
+        two | PEOPLE | {"method": Method.WINS},
+        *(two | net_wins | words | {"neighbours": "outcome"} for words in (VOTES, PEOPLE, ANSWERS)),
+        two | net_wins | PEOPLE | {"neighbours": "add-remove"},
+        *(one | words | SPLIT for words in (PEOPLE, ANSWERS)),
+        *(one | words | SPREAD for words in (PEOPLE, PEOPLE | {"neighbours": "add-remove"})),
+        one | ANSWERS | {"pairs": PATH},
+        one | CAPPED,
+        one | PEOPLE | {"items": 6, "set_size": 3},
+        gumbel | PEOPLE,
+        gumbel | ANSWERS | {"neighbours": "outcome"},
+        gumbel | VOTES | SPLIT,
+    ]
+    return first, rest
 
 
 def _grouped() -> tuple[list[Words], list[Words]]:

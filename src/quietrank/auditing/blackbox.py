@@ -83,7 +83,7 @@ def draw(calibrated: Calibrated, values: Integers, runs: int) -> Integers:
     """
     if isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise):
         return calibrated.noise.add_to(np.tile(values, runs)).reshape(runs, len(values))
-    return np.array([calibrated.noise.add_to(values) for _ in range(runs)]).reshape(runs, len(values))
+    return np.array([calibrated.noise.add_to(values) for _ in range(runs)]).reshape(runs, -1)
 
 
 def scores(calibrated: Calibrated, one: Integers, other: Integers, runs: int, *, of_one: bool) -> Floats:

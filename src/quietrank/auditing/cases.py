@@ -15,7 +15,9 @@ from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, smallest_gamma
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, PerturbedMLE
+from quietrank.mechanisms.selection import Selection
 from quietrank.noise import lattice
+from quietrank.noise.selection import TopNoise
 from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, GroupOf, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
@@ -64,6 +66,11 @@ class Case:
         return self.mechanism if isinstance(self.mechanism, PerturbedMLE) else None
 
     @property
+    def selection(self) -> Selection | None:
+        """The mechanism, if it names the first few items: what is released is a list."""
+        return self.mechanism if isinstance(self.mechanism, Selection) else None
+
+    @property
     def calibrated(self) -> Calibrated:
         """The noise that a release of this kind would draw."""
         return choice.choose(self.promise, self.method, self.mechanism, ties=self.ties).noise
@@ -71,7 +78,7 @@ class Case:
     @property
     def has_exact_loss(self) -> bool:
         """Whether the loss is known at every output; of δ > 0 only for Gaussian noise."""
-        return self.privacy.delta == 0 or isinstance(self.calibrated.noise, lattice.GaussianNoise)
+        return self.privacy.delta == 0 or isinstance(self.calibrated.noise, lattice.GaussianNoise | TopNoise)
 
     @property
     def statistic(self) -> Statistic | None:
@@ -114,6 +121,7 @@ class Case:
             f"{len(self.groups or ())} groups{' of votes' if self.spread else ''}": self.groups is not None,
             "rows without an answer": self.promise.leaves_out,
             inside.link.name: inside.link is not LOGISTIC,
+            f"the first {self.selection.k if self.selection else 0}": self.selection is not None,
             f"{inside.calibration} calibration": inside.calibration is not Calibration.TIGHT,
         }
         return tuple(word for word, holds in words.items() if holds)

@@ -11,7 +11,8 @@ import copy
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +20,11 @@ import numpy as np
 from scipy import special
 
 from quietrank.arrays import Floats, Integers
-from quietrank.auditing import norms, trace
+from quietrank.auditing import norms, selected, trace
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.mechanism import Calibrated, Noise
 from quietrank.noise import knorm, lattice
+from quietrank.noise.selection import TopNoise
 from quietrank.noise.tiles import positive_weights
 from quietrank.promise.accounting import Charge
 from quietrank.votes.tallies import Tallies
@@ -38,6 +40,9 @@ FINE = 1000.0
 BLOCK = 24
 """draws that are compared as a whole: two blocks of fresh noise agree with probability below 10^-9 at any scale"""
 
+MANY_LISTS = 300
+"""the same for lists of names, of which there are few"""
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -48,7 +53,10 @@ class Fit:
 
 
 def deviations(calibrated: Calibrated, sides: Sides, draws: int) -> Integers:
-    """Released values minus exact ones, one row per draw and group, alternating between both sides."""
+    """Released values minus exact ones, one row per draw and group, alternating between both sides; of lists, the lists
+    themselves."""
+    if isinstance(calibrated.noise, TopNoise):
+        return np.concatenate([one.values for k in range(draws) for one in trace.cross(sides[k % 2], calibrated)])
     exact = [trace.statistics(side, calibrated) for side in sides]
     noises = [[one.values for one in trace.cross(sides[k % 2], calibrated)] - exact[k % 2] for k in range(draws)]
     return np.concatenate(noises)
@@ -66,6 +74,35 @@ def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
     else:
         parts = list(_by_its_law(calibrated, noises))
     return [*parts, Fit("in turns", _independent(noises[:, 0]))]
+
+
+def list_fits(calibrated: Calibrated, sides: Sides, draws: int) -> list[Fit]:
+    """One p-value for the lists of each side and group, against their exact probabilities, and one for their order."""
+    noise, parts, first = calibrated.noise, [], None
+    assert isinstance(noise, TopNoise)
+    for name, side in zip(("one side", "the other"), sides, strict=True):
+        released = [[tuple(one.values.tolist()) for one in trace.cross(side, calibrated)] for _ in range(draws // 2)]
+        for counts, lists in zip(trace.statistics(side, calibrated), zip(*released, strict=True), strict=True):
+            known = selected.all_lists(noise, tuple(map(int, counts)))
+            first = first or (known, lists)
+            parts.append(Fit(name, _list_fit(known, lists)))
+    assert first is not None
+    return [*parts, Fit("in turns", _in_turns(*first))]
+
+
+def _list_fit(known: dict[tuple[int, ...], float], lists: Sequence[tuple[int, ...]]) -> float:
+    seen, likely_first = Counter(lists), sorted(known.items(), key=lambda pair: -pair[1])
+    counts = np.array([seen[names] for names, _ in likely_first])
+    return pearson(counts, np.array([probability for _, probability in likely_first]))
+
+
+def _in_turns(known: dict[tuple[int, ...], float], lists: Sequence[tuple[int, ...]]) -> float:
+    """Whether the likeliest list is followed by itself as often as independent draws would be."""
+    best = max(known, key=lambda names: known[names])
+    hits = np.array([names == best for names in lists[: len(lists) // 2 * 2]]).reshape(-1, 2)
+    p = known[best]
+    expected = np.array([(1 - p) ** 2, p * (1 - p), p * (1 - p), p**2])
+    return pearson(np.bincount(2 * hits[:, 0] + hits[:, 1], minlength=4), expected)
 
 
 # ---- the laws -----------------------------------------------------------------------------------------------------
@@ -210,13 +247,16 @@ def _independent(entry: Integers) -> float:
 
 def repeated(calibrated: Calibrated, sides: Sides) -> list[str]:
     """Whether noise repeats: in a row, in two releases, or in two processes that started alike."""
-    first, second = (deviations(calibrated, sides, BLOCK).tolist() for _ in range(2))
+    block = MANY_LISTS if isinstance(calibrated.noise, TopNoise) else BLOCK
+    first, second = (deviations(calibrated, sides, block).tolist() for _ in range(2))
     complaints = []
     if first == second:
         complaints.append("two releases in one process had the same noise")
-    draws = _in_children(lambda: deviations(calibrated, sides, BLOCK).tobytes())
+    draws = _in_children(lambda: deviations(calibrated, sides, block).tobytes())
     if len(set(draws)) != len(draws):
         complaints.append("two processes that started alike drew the same noise")
+    if isinstance(calibrated.noise, TopNoise):
+        return complaints
     together = [tuple(draw) for draw in first + second]
     fine = calibrated.law.spread.value > FINE * float(calibrated.step)
     if fine and sum(a == b for a, b in itertools.pairwise(together)) > 2:

@@ -12,10 +12,11 @@ import numpy as np
 from scipy import signal, special
 
 from quietrank.arrays import Floats, Integers
-from quietrank.auditing import norms
+from quietrank.auditing import norms, selected
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.perturbed_mle.mechanism import Plan
 from quietrank.noise import knorm, lattice
+from quietrank.noise.selection import TopNoise
 from quietrank.votes.tallies import PairTally
 
 FINE_SCALE = 200.0
@@ -25,6 +26,8 @@ FINE_SCALE = 200.0
 def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Integers) -> Floats:
     """The loss at each output (a row), in the direction from `one` to `other`."""
     noise = calibrated.noise
+    if isinstance(noise, TopNoise):
+        return selected.log_probabilities(noise, one, outputs) - selected.log_probabilities(noise, other, outputs)
     from_one = norms.signed(calibrated, outputs - one).astype(np.float64)
     from_other = norms.signed(calibrated, outputs - other).astype(np.float64)
     if isinstance(noise, lattice.LaplaceNoise):

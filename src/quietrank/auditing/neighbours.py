@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from quietrank.maths import zonotopes
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Neighbours, Unit
-from quietrank.statistics.method import Ties
+from quietrank.statistics.method import Method, Ties
 
 Answer = tuple[int, int, str]
 """two items and `a`, `b`, `tie`, `?` for an outcome that cannot be read, or empty text for none"""
@@ -84,7 +85,20 @@ def _can_be_wide(case: Case, change: Change) -> bool:
 def worst(case: Case) -> Neighbouring:
     """The first extreme without any other votes: for the black box, where only the difference matters."""
     change = next(_extremes(case))
-    return Neighbouring((*change.stays, *change.one), (*change.stays, *change.other))
+    around = (*change.stays, *_leading(case))
+    return Neighbouring((*around, *change.one), (*around, *change.other))
+
+
+def _leading(case: Case) -> Rows:
+    """For selection, others who put one item far ahead of all: only then does a list lose all that it may."""
+    if case.selection is None:
+        return ()
+    first, _ = _furthest(case)
+    homes = case.groups or NOWHERE
+    near = [pair for pair in case.items.graph.edges if first in pair]
+    many = ceil(case.calibrated.law.size * case.privacy.epsilon)
+    answers = [(i, j, "a" if i == first else "b") for i, j in near]
+    return tuple((f"p{number} {home}", *answer, home) for home in homes for number in range(many) for answer in answers)
 
 
 def _rows(person: str, answers: Saying, homes: Sequence[str] = NOWHERE) -> Rows:
@@ -215,7 +229,7 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
     one: Saying = ((i, j, "a"),)
     far: list[Saying] = [((case.items.shown, case.items.shown + 1, "a"),)] if case.items.in_sets else []
     tie: Saying = ((i, j, "tie"),)
-    apart = _ties_and_wins(case)
+    apart = [*_apart(case), *_ties_and_wins(case)]
     if case.privacy.unit is Unit.COMPARISON:
         return [
             *apart,
@@ -245,6 +259,41 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
     if case.items.in_sets:
         many = [*((one * limit, other * (20 * limit + 1)) for other in far), *many]
     return [*apart, *whole, *many, *rest] if case.privacy.one_per_pair else [*apart, *many, *whole, *rest]
+
+
+def _furthest(case: Case) -> tuple[int, tuple[int, ...]]:
+    """For selection: the item with the most askable pairs, and the k with the most of those that it may meet."""
+    near, k = case.items.graph.neighbours, case.selection.k if case.selection else 1
+    first = max(range(len(near)), key=lambda item: len(near[item]))
+    met = sorted((item for item, _ in near[first]), key=lambda item: -len(near[item]))
+    return first, tuple(met[:k])
+
+
+def _apart(case: Case) -> list[tuple[Saying, Saying]]:
+    """For selection: the answers that bring one item and k others furthest apart, and those that do the opposite."""
+    if case.selection is None:
+        return []
+    first, others = _furthest(case)
+    fan: Saying = tuple((first, other, "a") for other in others)
+    limit, by_wins = case.privacy.limit, case.method is Method.WINS
+    if case.privacy.unit is Unit.COMPARISON:
+        return [(fan[:1], _turned(fan[:1]))]
+    if case.privacy.one_per_pair:
+        won, lost = _all_pairs(case, (first,), "a"), _all_pairs(case, others, "b")
+        taken = _all_pairs(case, others, "a")
+        if by_wins and case.privacy.neighbours is not Neighbours.OUTCOME:
+            return [(won, taken)]
+        both = (*won, *(answer for answer in lost if first not in answer[:2]))
+        return [(both, _turned(both))]
+    if by_wins and case.privacy.neighbours is not Neighbours.OUTCOME:
+        return [(fan[:1] * (20 * limit + 1), _turned(fan) * (20 * limit + 1)), (fan[:1] * limit, _turned(fan) * limit)]
+    return [(fan * limit, _turned(fan) * (20 * limit + 1)), (fan * (20 * limit + 1), _turned(fan) * (20 * limit + 1))]
+
+
+def _all_pairs(case: Case, items: tuple[int, ...], answer: str) -> Saying:
+    """All askable pairs of these items with others, each of them won (`a`) or lost (`b`) by them."""
+    pairs = [(i, j) for i, j in case.items.graph.edges if (i in items) != (j in items)]
+    return tuple((i, j, answer) if i in items else (j, i, answer) for i, j in pairs)
 
 
 def _ties_and_wins(case: Case) -> list[tuple[Saying, Saying]]:

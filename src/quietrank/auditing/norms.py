@@ -12,9 +12,10 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError
 from quietrank.maths import zonotopes
-from quietrank.mechanisms import gaussian, laplace, zonotope
+from quietrank.mechanisms import gaussian, laplace, selection, zonotope
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.noise import knorm, lattice
+from quietrank.noise.selection import TopNoise
 
 ROUNDING = 1e-9
 """what floating point may add to a computed loss, relative"""
@@ -26,6 +27,8 @@ INFINITE = Fraction(10**9)
 def allowed(calibrated: Calibrated) -> Fraction:
     """The sensitivity that was derived, in votes (squared for L2), or in units of K; of other noise ε itself."""
     promise, statistic = calibrated.promise, calibrated.statistic
+    if isinstance(calibrated.noise, TopNoise):
+        return selection.apart_reach(promise, statistic, calibrated.clip, rounds(calibrated.noise))
     if isinstance(calibrated.noise, lattice.GaussianNoise):
         return gaussian.l2_reach(promise, statistic, calibrated.clip)
     if _body(calibrated) is not None:
@@ -37,7 +40,12 @@ def allowed(calibrated: Calibrated) -> Fraction:
 
 def is_known(calibrated: Calibrated) -> bool:
     """Whether the noise is of a kind that this audit has formulas of its own for; other noise is taken at its law."""
-    return isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise | knorm.KNormNoise)
+    return isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise | knorm.KNormNoise | TopNoise)
+
+
+def rounds(noise: TopNoise) -> int:
+    """For how many rounds together a movement counts: Gumbel noise is accounted for round by round."""
+    return 1 if noise.gumbel else noise.k
 
 
 def log_density(calibrated: Calibrated, noise: Floats) -> Floats:
@@ -58,6 +66,8 @@ def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
 
 def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     step = calibrated.step
+    if isinstance(calibrated.noise, TopNoise):
+        return max(_apart(difference, calibrated.noise), _apart(-difference, calibrated.noise)) * step
     if isinstance(calibrated.noise, lattice.GaussianNoise):
         return sum(int(x) ** 2 for x in difference) * step**2
     body = _body(calibrated)
@@ -66,6 +76,12 @@ def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     if is_known(calibrated):
         return sum(abs(int(x)) for x in difference) * step
     return Fraction(_loss_at_the_centre(calibrated, difference))
+
+
+def _apart(difference: Integers, noise: TopNoise) -> Fraction:
+    """k times the largest entry minus the k smallest."""
+    k, ascending = rounds(noise), sorted(int(x) for x in difference)
+    return Fraction(k * ascending[-1] - sum(ascending[:k]))
 
 
 def _loss_at_the_centre(calibrated: Calibrated, difference: Integers) -> float:

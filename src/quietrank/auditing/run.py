@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
-from quietrank.auditing import blackbox, bounds, distribution, growing, losses, neighbours, norms, seal, trace
+from quietrank.auditing import blackbox, bounds, distribution, growing, losses, neighbours, norms, seal, selected, trace
 from quietrank.auditing.attacked import all_cases, black_box_cases, growing_cases, noise_cases
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Neighbouring
@@ -32,6 +32,7 @@ from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.noise import lattice
+from quietrank.noise.selection import TopNoise
 from quietrank.processes import results
 from quietrank.promise.arguments import flag, number, parse, whole_number
 from quietrank.promise.privacy import Neighbours, NeighboursWord, Unit, UnitWord
@@ -121,7 +122,7 @@ def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
             for pair, outputs in _for_loss(case, sizes):
                 loss, draws = _pair_loss(case, pair, outputs, Path(folder), sizes.draws // 10)
                 largest, runs = max(largest, loss), runs + draws
-    exact = f"exact ε at δ = {first.privacy.delta:g}" if first.mechanism == GAUSSIAN else "largest loss"
+    exact = f"exact ε at δ = {first.privacy.delta:g}" if first.privacy.delta else "largest loss"
     return Finding(
         check="loss",
         subject=first.subject,
@@ -139,6 +140,8 @@ def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats |
     """Pairs of neighbours, with outputs where these are constructed, not drawn."""
     usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
     yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 1))
+    if case.selection:
+        yield neighbours.worst(case), None
     # The construction asks four pairs of four items, and noise inside the likelihood does not use declared ones.
     if case.perturbed and len(case.items) == 4 and case.items.pairs is None:
         yield seal.constructed(case)
@@ -153,6 +156,8 @@ def _pair_loss(case: Case, pair: Neighbouring, outputs: Floats | None, folder: P
     if isinstance(calibrated.noise, lattice.GaussianNoise):
         # A loss above ε is allowed, with probability δ: what counts is the tail of its distribution.
         return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), 2 * draws
+    if isinstance(calibrated.noise, TopNoise):
+        return selected.exact_epsilon(calibrated.noise, one, other, calibrated.privacy.delta), 2 * draws
     scores = [blackbox.scores(calibrated, one, other, draws, of_one=of_one) for of_one in (True, False)]
     return float(np.abs(scores).max()), 2 * draws
 
@@ -162,7 +167,11 @@ def noise_check(case: Case, sizes: Sizes, risk: float) -> Finding:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         calibrated, sides = case.calibrated, _tallies(case, neighbours.worst(case), Path(folder))
-        fits = distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
+        fits = (
+            distribution.list_fits(calibrated, sides, sizes.draws)
+            if case.selection
+            else distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
+        )
         wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
         wrong += distribution.repeated(calibrated, sides)
         wrong += distribution.ledger_first(calibrated, sides[0])

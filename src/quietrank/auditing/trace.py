@@ -27,6 +27,7 @@ from quietrank.mechanisms import limit, scatter
 from quietrank.mechanisms.limit import LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Noised
 from quietrank.mechanisms.scatter import ScatterNoise
+from quietrank.mechanisms.selection import Selection
 from quietrank.promise.accounting import Charge, Ledger
 from quietrank.promise.privacy import AUTO, GroupOf
 from quietrank.statistics.method import Ties, needs_pairs
@@ -175,10 +176,22 @@ def see(case: Case, read_from: Votes) -> Seen:
         noised = cross(counted, calibrated, ledger)
     except QuietrankError as error:
         return Seen(np.zeros((0, 0), dtype=np.int64), {"error": f"{type(error).__name__}: {error}"})
-    each = [_public(NoisyTally.of(calibrated, one, rows_skipped=read_from.skip_invalid)) for one in noised]
+    each = [
+        _outline(one)
+        if case.selection
+        else _public(NoisyTally.of(calibrated, one, rows_skipped=read_from.skip_invalid))
+        for one in noised
+    ]
     public: dict[str, Any] = {name: [one[name] for one in each] for name in each[0]}
     public |= {"charges": ledger.charges, "step": next(iter(counted)).step}
     return Seen(statistics(counted, calibrated), public)
+
+
+def _outline(noised: Noised) -> dict[str, Any]:
+    """Of a list of names: everything but the names."""
+    noisy = ("values", "public_exposure")
+    public = {field.name: getattr(noised, field.name) for field in fields(noised) if field.name not in noisy}
+    return public | {"entries": noised.values.size}
 
 
 def _public(noisy: NoisyTally) -> dict[str, Any]:
@@ -203,6 +216,8 @@ def pair_wins(counted: PairTally) -> Integers:
 def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None) -> dict[str, Any]:
     """A whole release as it would be published, without what is noisy: the figures of items, and their order."""
     ledger, inside = Recorder(), case.perturbed
+    if case.selection is not None:
+        return _list_outline(case, read_from, case.selection, ledger)
     options: dict[str, Any] = {"mechanism": case.mechanism.name, "ledger": ledger}
     if inside is None:
         options |= {"method": case.method, "ties": case.ties}
@@ -218,6 +233,19 @@ def release_outline(case: Case, read_from: Votes, *, gamma: float | None = None)
     except QuietrankError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     return _without_noise(published) | {"charges": ledger.charges}
+
+
+def _list_outline(case: Case, read_from: Votes, selection: Selection, ledger: Recorder) -> dict[str, Any]:
+    """A whole list of names as it would be published, without the names."""
+    try:
+        published = pipeline.top(
+            read_from, case.privacy, selection.k, mechanism=selection, method=case.method, ledger=ledger
+        ).to_dict()  # fmt: skip
+    except QuietrankError as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    return published | {"top": {group: len(names) for group, names in published["top"].items()}} | {
+        "charges": ledger.charges
+    }  # fmt: skip
 
 
 def _without_noise(published: dict[str, Any]) -> dict[str, Any]:

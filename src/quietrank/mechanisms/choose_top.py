@@ -18,7 +18,7 @@ from quietrank.mechanisms.choose import LEFT_BY_CLIPPING, Choice, Limited, choos
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.selection import Exponential, Selection, SelectionLaw
-from quietrank.promise.accounting import SLACK, Cost, as_written, rho_for
+from quietrank.promise.accounting import Cost, as_written, rho_for
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, statistic_for
 from quietrank.statistics.scores import SCORES
@@ -93,13 +93,12 @@ class TopLimited(Limited):
 
     @property
     def cost(self) -> Cost:
-        """Whatever is chosen: of pure noise ε, and for selection alone less in zCDP."""
+        """Whatever is chosen."""
         epsilon, delta = self.promise.privacy.epsilon, self.promise.privacy.delta
         if isinstance(self.mechanism, Exponential):
             return Cost(epsilon, delta, rho_for(as_written(epsilon), as_written(delta)))
-        if isinstance(self.mechanism, Selection):
-            return Cost(epsilon, 0.0, epsilon**2 / (2 * self.k) * SLACK)
-        return Cost.pure(epsilon) if self.mechanism is None else super().cost
+        pure = self.mechanism is None or isinstance(self.mechanism, Selection)
+        return Cost.pure(epsilon) if pure else super().cost
 
 
 def top_limited(promise: Promise, k: int, method: Method, mechanism: Mechanism | None) -> TopLimited:

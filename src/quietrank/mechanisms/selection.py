@@ -1,14 +1,16 @@
 """Only the top: who the first k items are, in order, without paying for everybody's counts.
 
-Permute-and-flip keeps ε; where δ > 0, the exponential mechanism costs less in zCDP. Both are calibrated to R, the
-largest range of what one unit changes (statistics/top.py). docs/proofs/selection.md proves the promise.
+Permute-and-flip keeps ε; where δ > 0, the exponential mechanism costs less in zCDP. Both are calibrated to how far
+apart one unit moves the counts (statistics/top.py). docs/proofs/selection.md proves the promise.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import default_clip
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
-from quietrank.noise.selection import TopNoise, selection_loss, selection_scale
+from quietrank.noise.selection import TopNoise, flip_loss, flip_scale, gumbel_rho, gumbel_scale
 from quietrank.promise.accounting import SLACK, Cost, as_written, delta_of, rho_for
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Clip, Promise
@@ -38,6 +40,7 @@ class Selection(Mechanism):
 
     statistics: ClassVar[tuple[Statistic, ...]] = (TOP_BY_NET_WINS, TOP_BY_WINS)
     gumbel: ClassVar[bool] = False
+    """whether noise is drawn once for all rounds"""
 
     def of_top(self, k: int) -> Selection:
         """The same for the first k."""
@@ -54,7 +57,7 @@ class Selection(Mechanism):
                 f"{option('only_top')} must be a whole number from 1 to {len(promise.items) - 1}, one less than the "
                 f"items; got {option('only_top', self.k)}"
             )
-        range_reach(promise, statistic, self.keeps(promise, statistic)[1])
+        apart_reach(promise, statistic, self.keeps(promise, statistic)[1], self.k)
 
     def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
         """People are bounded by L, or where that is better or was asked for, clipped to C."""
@@ -64,40 +67,50 @@ class Selection(Mechanism):
         if promise.privacy.clip is not None:
             return pure, Clip(Fraction(promise.privacy.clip), statistic.norm(promise))
         norm = default_clip(promise, statistic)
-        clip, bounded = Clip(Fraction(norm), statistic.norm(promise)), range_reach(promise, statistic, None)
-        if range_reach(promise, statistic, clip) > WORTH_CLIPPING * float(bounded):
+        clip, bounded = Clip(Fraction(norm), statistic.norm(promise)), apart_reach(promise, statistic, None, self.k)
+        if apart_reach(promise, statistic, clip, self.k) > WORTH_CLIPPING * float(bounded):
             return pure, None
         return pure.changed(clip=norm), clip
 
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
-        reach, step = range_reach(promise, statistic, clip), promise.half_vote
-        scale = selection_scale(self.k, math.ceil(reach / step), self._price(promise), gumbel=self.gumbel)
-        noise = TopNoise(self.k, scale, self.gumbel)
-        cost = self._cost(noise, math.ceil(reach / step), promise)
+        reach, step = apart_reach(promise, statistic, clip, self._rounds), promise.half_vote
+        noise = TopNoise(self.k, self._scale(promise, ceil(reach / step)), self.gumbel)
         figures: dict[str, Figure] = {
-            "sensitivity": float(reach), "norm": "range", "scale": scale * float(step), "top": float(self.k)
+            "sensitivity": float(reach), "norm": "range" if self._rounds == 1 else f"R of {self.k} rounds",
+            "scale": noise.scale * float(step), "top": float(self.k),
         }  # fmt: skip
-        law = SelectionLaw(len(promise.items), self.k, scale * float(step), self.gumbel)
-        stated = replace(cost, epsilon=promise.privacy.epsilon, delta=promise.privacy.delta)
-        return Calibrated(self, promise, statistic, noise, step, law, stated, tuple(figures.items()), clip=clip)
+        law = SelectionLaw(len(promise.items), self.k, noise.scale * float(step), self.gumbel)
+        made = Calibrated(
+            self, promise, statistic, noise, step, law, Cost.pure(promise.privacy.epsilon), tuple(figures.items()),
+            clip=clip,
+        )  # fmt: skip
+        return replace(
+            made, cost=replace(self.loss(made), epsilon=promise.privacy.epsilon, delta=promise.privacy.delta)
+        )
 
     def loss(self, calibrated: Calibrated) -> Cost:
-        noise, promise = calibrated.noise, calibrated.promise
+        noise, promise, clip = calibrated.noise, calibrated.promise, calibrated.clip
         if not isinstance(noise, TopNoise) or noise.gumbel is not self.gumbel or noise.k != self.k:
             raise AssertionError(f"{noise} does not select the first {self.k} by {self.name}")
-        if calibrated.clip is not None and calibrated.clip.squares != calibrated.statistic.norm(promise):
+        if clip is not None and clip.squares != calibrated.statistic.norm(promise):
             raise AssertionError("people are clipped in another norm than that of the statistic")
-        steps = math.ceil(range_reach(promise, calibrated.statistic, calibrated.clip) / calibrated.step)
-        return self._cost(noise, steps, promise)
+        first, all_rounds = (
+            ceil(apart_reach(promise, calibrated.statistic, clip, rounds) / calibrated.step) for rounds in (1, self.k)
+        )
+        return self._loss(noise, first, all_rounds, promise)
 
-    def _price(self, promise: Promise) -> float:
-        """What the noise is calibrated to: ε."""
-        return as_written(promise.privacy.epsilon)
+    @property
+    @abstractmethod
+    def _rounds(self) -> int:
+        """For how many rounds together R is taken."""
 
-    def _cost(self, noise: TopNoise, steps: int, promise: Promise) -> Cost:
-        """k rounds of ε/k-DP: ε, and k·(ε/k)²/2 in zCDP; not k·(ε/k)²/8, because the range is not bounded by ε/k."""
-        epsilon = selection_loss(noise, steps)
-        return Cost(epsilon, 0.0, epsilon**2 / (2 * self.k) * SLACK)
+    @abstractmethod
+    def _scale(self, promise: Promise, steps: int) -> float:
+        """The scale for R in steps."""
+
+    @abstractmethod
+    def _loss(self, noise: TopNoise, first: int, all_rounds: int, promise: Promise) -> Cost:
+        """What the noise costs, given R of one round and of all."""
 
     def charged_as(self, statistic: Statistic) -> str:
         return f"{self.name}, the first {self.k} by {'wins' if statistic == TOP_BY_WINS else 'net wins'}"
@@ -105,19 +118,32 @@ class Selection(Mechanism):
 
 @dataclass(frozen=True)
 class PermuteAndFlip(Selection):
-    """Items in random order, each accepted with probability exp(−gap/scale); k rounds at ε/k."""
+    """Items in random order, each accepted with probability exp(−gap/scale), k times: R_k/scale in all."""
 
     name: ClassVar[str] = "permute-and-flip"
-    about: ClassVar[str] = "selects the first few and publishes no counts"
+    about: ClassVar[str] = "names the first few and publishes no counts"
+
+    @property
+    def _rounds(self) -> int:
+        return self.k
+
+    def _scale(self, promise: Promise, steps: int) -> float:
+        return flip_scale(steps, as_written(promise.privacy.epsilon))
+
+    def _loss(self, noise: TopNoise, first: int, all_rounds: int, promise: Promise) -> Cost:
+        """ε, and in zCDP half the sum of the squares of what each round may cost by itself, R_1/scale; not an eighth,
+        as for a mechanism of bounded range, which permute-and-flip is not."""
+        epsilon, each = flip_loss(noise.scale, all_rounds), flip_loss(noise.scale, first)
+        return Cost(epsilon, 0.0, min(epsilon**2, self.k * each**2) / 2 * SLACK)
 
 
 @dataclass(frozen=True)
 class Exponential(Selection):
-    """Each round chooses an item with probability ∝ exp(count/scale): its range is bounded by R/scale, so a round
-    costs (R/scale)²/8 in zCDP (Cesar and Rogers 2021), and k of them one draw of Gumbel noise."""
+    """Each round names an item with probability ∝ exp(count/scale), by one draw of Gumbel noise for all rounds. The
+    loss of a round has a range of R_1/scale, so it costs (R_1/scale)²/8 in zCDP (Cesar and Rogers 2021)."""
 
     name: ClassVar[str] = "exponential"
-    about: ClassVar[str] = "the same for many items, for delta above 0"
+    about: ClassVar[str] = "the same for more of them, for delta above 0"
     gumbel: ClassVar[bool] = True
 
     def require(self, promise: Promise, statistic: Statistic) -> None:
@@ -128,31 +154,28 @@ class Exponential(Selection):
                 f"use {option('mechanism', 'permute-and-flip')}"
             )
 
-    def _price(self, promise: Promise) -> float:
-        """The ρ that is (ε, δ)-DP."""
-        return rho_for(as_written(promise.privacy.epsilon), as_written(promise.privacy.delta))
+    @property
+    def _rounds(self) -> int:
+        return 1
 
-    def _cost(self, noise: TopNoise, steps: int, promise: Promise) -> Cost:
-        rho, epsilon = selection_loss(noise, steps), as_written(promise.privacy.epsilon)
+    def _scale(self, promise: Promise, steps: int) -> float:
+        epsilon, delta = as_written(promise.privacy.epsilon), as_written(promise.privacy.delta)
+        return gumbel_scale(self.k, steps, rho_for(epsilon, delta))
+
+    def _loss(self, noise: TopNoise, first: int, all_rounds: int, promise: Promise) -> Cost:
+        rho, epsilon = gumbel_rho(self.k, noise.scale, first), as_written(promise.privacy.epsilon)
         return Cost(epsilon, delta_of(rho, epsilon), rho)
 
 
-def range_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fraction:
-    """R in votes: the largest range of a change, summed over the tallies it is spread over; never too small."""
+def apart_reach(promise: Promise, statistic: Statistic, clip: Clip | None, rounds: int) -> Fraction:
+    """R in votes: how far apart one unit moves the counts, summed over the tallies it changes; never too small."""
     if not isinstance(statistic, Top):
-        raise PrivacyError(f"selection does not release {statistic}; it releases the top by net wins or by wins")
+        raise PrivacyError(f"selection does not release {statistic}; it names the top by net wins or by wins")
     if clip is None:
-        return promise.reach(lambda change: statistic.range(change, promise))
-    # Over tallies that share one clip, Σ_g range_g ≤ √G·(range of norm)·C by the inequality of Cauchy and Schwarz.
+        return promise.reach(lambda change: statistic.apart(change, rounds, promise))
+    # Over G tallies that share one clip, the sum of their R is at most √G times that of one, by Cauchy and Schwarz.
     square = promise.spread * clip.norm**2
-    return promise.reach(lambda change: root_above(statistic.range_of_norm(change) * square))
-
-
-def root_above(square: Fraction) -> Fraction:
-    """√ rounded up, towards privacy, to a multiple of 2^-30."""
-    grain = 2**30
-    root = math.isqrt(math.floor(square * grain**2))
-    return Fraction(root if root * root == square * grain**2 else root + 1, grain)
+    return promise.reach(lambda change: statistic.apart_in_norm(change, rounds, square))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ noise for all rounds. How long it takes depends on the counts; nothing else here
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -36,21 +38,36 @@ class TopNoise:
         return np.array(_selection(self)(values.tolist()), dtype=np.int64)
 
 
-def selection_loss(noise: TopNoise, steps: int) -> float:
-    """The ε of permute-and-flip, or the ρ of the exponential mechanism, by OpenDP's own privacy map.
+def flip_scale(steps: int, epsilon: float) -> float:
+    """The smallest convenient scale of permute-and-flip for R_k, in steps: R_k/ε, rounded up, towards privacy."""
+    return _scale(steps / epsilon, lambda scale: flip_loss(scale, steps) > epsilon)
 
-    `steps` is the largest range of a change. Adding a number to all counts changes no choice, so a change of this
-    range is as good as one that lets no count fall and none rise by more: what OpenDP calls monotonic.
+
+def flip_loss(scale: float, steps: int) -> float:
+    """The ε of all rounds of permute-and-flip: R_k/scale, rounded up."""
+    exact = Fraction(steps) / Fraction(scale)
+    loss = float(exact)
+    return loss if Fraction(loss) >= exact else math.nextafter(loss, math.inf)
+
+
+def gumbel_scale(k: int, steps: int, rho: float) -> float:
+    """The smallest convenient scale of the exponential mechanism for the range R, in steps: R·√(k/8ρ), rounded up."""
+    return _scale(steps * math.sqrt(k / (8 * rho)), lambda scale: gumbel_rho(k, scale, steps) > rho)
+
+
+def gumbel_rho(k: int, scale: float, steps: int) -> float:
+    """The ρ of k rounds of the exponential mechanism, k·(R/scale)²/8, by OpenDP's own privacy map.
+
+    Adding a number to all counts changes no choice, so a change of range R is as good as one that lets no count fall
+    and none rise by more than R: what OpenDP calls monotonic.
     """
-    return float(_selection(noise).map(steps))
+    return float(_selection(TopNoise(k, scale, gumbel=True)).map(steps))
 
 
-def selection_scale(k: int, steps: int, loss: float, *, gumbel: bool = False) -> float:
-    """The smallest convenient scale with at most this loss: k·R/ε, or R·√(k/8ρ); rounded up, towards privacy."""
-    scale = (steps * math.sqrt(k / (8 * loss)) if gumbel else k * steps / loss) if loss > 0 else math.inf
+def _scale(scale: float, too_small: Callable[[float], bool]) -> float:
     if not 0 < scale <= LARGEST_SCALE:
         raise PrivacyError("epsilon is too small for a selection of any use; choose a larger epsilon")
-    while selection_loss(TopNoise(k, scale, gumbel), steps) > loss:
+    while too_small(scale):
         scale = math.nextafter(scale, math.inf)
     return scale
 

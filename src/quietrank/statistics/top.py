@@ -1,13 +1,20 @@
 """The first k items by net wins or by wins: what selection publishes; no counts can be read from a list of names.
 
-Selection is unchanged when the same number is added to all counts, so what noise must cover is not how far the counts
-move but how far apart two of their movements are: the range max Δ_i − min Δ_i. docs/proofs/selection.md proves every
-line; `range` of a vector obeys the triangle inequality, so that of two units is at most the sum.
+Adding one number to all counts changes no choice, so what noise must cover is how far counts move apart. If counts
+move by Δ and the list names ℓ₁ … ℓ_k, round t costs at most (max of Δ over the items that are left − Δ at ℓ_t)/scale.
+The worst list names the k items that fall most, so all rounds together cost R_k/scale at most, where
+
+    R_k = the largest Σ over s in S of (Δ_i − Δ_s), over an item i and k others S.
+
+R_1 is the range of Δ, and R_k is at most k·R_1, often less. docs/proofs/selection.md proves every line here. R_k obeys
+the triangle inequality, so that of two units is at most the sum.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 from quietrank.promise.privacy import Neighbours
@@ -15,6 +22,9 @@ from quietrank.promise.promise import Limits, Promise
 from quietrank.statistics.net_wins import NetWins
 from quietrank.statistics.statistic import Reading, Statistic
 from quietrank.statistics.wins import Wins
+
+ROOT_GRAIN = 2**30
+"""roots are multiples of one over this"""
 
 
 class Top(Statistic):
@@ -29,32 +39,31 @@ class Top(Statistic):
     def read(self, values: Any, share: float) -> Reading:
         raise AssertionError("a list of items has no counts")
 
-    def range(self, change: Neighbours, promise: Promise) -> Fraction:
-        """The largest range of what one unit changes, in votes; over several tallies, the sum of their ranges."""
-        raise NotImplementedError
+    @abstractmethod
+    def apart(self, change: Neighbours, k: int, promise: Promise) -> Fraction:
+        """R_k of what one unit changes, in votes; over several tallies, the sum of theirs."""
 
-    def range_of_norm(self, change: Neighbours) -> int:
-        """The square of the largest range of a change, where contributions have norm C, in units of C²."""
-        raise NotImplementedError
+    @abstractmethod
+    def apart_in_norm(self, change: Neighbours, k: int, square: Fraction) -> Fraction:
+        """R_k where contributions have a Euclidean norm C, C² the square."""
 
 
 class TopByNetWins(Top, NetWins):
-    """A vote of weight w on (i, j) moves s_i and s_j by at most w/2 each, in opposite directions: a range of w."""
+    """A vote of weight w on (i, j) moves s_i and s_j by at most w/2 each, in opposite directions."""
 
     name = "top-by-net-wins"
 
-    def range(self, change: Neighbours, promise: Promise) -> Fraction:
-        """L, and twice that for two people. With one answer per pair, x_i − x_j has 1 from the pair (i, j) and ½ from
-        every other pair of i or of j: half of min(L + [ij askable], deg i + deg j)."""
-        L, privacy = promise.privacy.limit, promise.privacy
-        added = Fraction(promise.spread * _widest(promise), 2) if privacy.one_per_pair else Fraction(L)
-        if privacy.one_per_pair and promise.spread > 1:  # the pair (i, j) counts once in each of the groups
-            added = min(added, Fraction(L + min(promise.spread, L), 2))
+    def apart(self, change: Neighbours, k: int, promise: Promise) -> Fraction:
+        """k·x_i − Σ_S x_s has (k + 1)/2 from a vote on i and one of S, and less from any other: L(k + 1)/2."""
+        added = Fraction(promise.privacy.limit * (k + 1), 2)
+        if promise.privacy.one_per_pair:
+            added = min(added, _one_per_pair(k, promise))
         return added if change is Neighbours.ADD_REMOVE else 2 * added
 
-    def range_of_norm(self, change: Neighbours) -> int:
-        """x_i − x_j ≤ √2·‖x‖."""
-        return 2 if change is Neighbours.ADD_REMOVE else 8
+    def apart_in_norm(self, change: Neighbours, k: int, square: Fraction) -> Fraction:
+        """The vector that has k at i and −1 at S has the norm √(k² + k)."""
+        added = root_above((k * k + k) * square)
+        return added if change is Neighbours.ADD_REMOVE else 2 * added
 
 
 class TopByWins(Top, Wins):
@@ -62,20 +71,48 @@ class TopByWins(Top, Wins):
 
     name = "top-by-wins"
 
-    def range(self, change: Neighbours, promise: Promise) -> Fraction:
-        """w_i ≤ min(L, deg i) for one person, and w_i + w'_j for two. Where only answers change, wins move as net wins
-        do, because exposures stay."""
+    def apart(self, change: Neighbours, k: int, promise: Promise) -> Fraction:
+        """Somebody who comes adds k·w_i, at most k·min(L, deg i); who goes takes Σ_S w_s, at most L, from others. Where
+        only answers change, wins move as net wins do, because exposures stay."""
         if change is Neighbours.OUTCOME:
-            return TOP_BY_NET_WINS.range(change, promise)
-        L = promise.privacy.limit
-        most = [L, L]
+            return TOP_BY_NET_WINS.apart(change, k, promise)
+        L, most = promise.privacy.limit, promise.privacy.limit
         if promise.privacy.one_per_pair:
-            most = [min(L, promise.spread * degree) for degree in _degrees(promise)[:2]]
-        return Fraction(most[0] if change is Neighbours.ADD_REMOVE else sum(most))
+            most = min(L, promise.spread * _degrees(promise)[0])
+        comes, goes = k * most, min(L, k * most)
+        return Fraction(max(comes, goes) if change is Neighbours.ADD_REMOVE else comes + goes)
 
-    def range_of_norm(self, change: Neighbours) -> int:
-        """max w − min w ≤ ‖w‖, because wins are not negative, and w_i + w'_j ≤ 2C; answers alone move net wins."""
-        return {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 4, Neighbours.OUTCOME: 8}[change]
+    def apart_in_norm(self, change: Neighbours, k: int, square: Fraction) -> Fraction:
+        """k·w_i ≤ k·C and Σ_S w_s ≤ √k·C, because wins are not negative; answers alone move net wins."""
+        if change is Neighbours.OUTCOME:
+            return TOP_BY_NET_WINS.apart_in_norm(change, k, square)
+        comes, goes = root_above(k * k * square), root_above(k * square)
+        return max(comes, goes) if change is Neighbours.ADD_REMOVE else comes + goes
+
+
+def _one_per_pair(k: int, promise: Promise) -> Fraction:
+    """The most that k·x_i − Σ_S x_s is, where every pair is answered once, in each tally: half of what L pairs give.
+
+    A pair of i with one of S gives k + 1, another pair of i gives k, another pair of S gives 1.
+    """
+    L, groups, n = promise.privacy.limit, promise.spread, len(promise.items)
+    if promise.items.pairs is None:
+        return _best_pairs(L, groups, (k + 1, k), (k, n - 1 - k), (1, k * (n - 1 - k)))
+    degrees = _degrees(promise)
+    each = (
+        _best_pairs(L, groups, (k + 1, min(k, own)), (k, max(0, own - k)), (1, sum(others[:k])))
+        for own, others in ((own, degrees[:place] + degrees[place + 1 :]) for place, own in enumerate(degrees))
+    )
+    return min(max(each), Fraction(k * groups * _widest(promise), 2))
+
+
+def _best_pairs(limit: int, groups: int, *gains: tuple[int, int]) -> Fraction:
+    """Half of what `limit` pairs give at most: the best first, so many of each kind in every group."""
+    total, left = 0, limit
+    for gain, pairs in gains:
+        used = min(left, groups * pairs)
+        total, left = total + gain * used, left - used
+    return Fraction(total, 2)
 
 
 def _degrees(promise: Promise) -> list[int]:
@@ -86,15 +123,17 @@ def _degrees(promise: Promise) -> list[int]:
 
 
 def _widest(promise: Promise) -> int:
-    """The largest min(L + [ij askable], deg i + deg j) over two items; L is that of all tallies together."""
-    L, n = promise.privacy.limit, len(promise.items)
-    if promise.items.pairs is None:
-        return min(L + 1, 2 * (n - 1))
-    graph = promise.items.graph
+    """Twice the range of one person's answers: the largest min(L + [ij askable], deg i + deg j) over two items."""
+    L, graph = promise.privacy.limit, promise.items.graph
     degree = [len(near) for near in graph.neighbours]
     joined = max(min(L + 1, degree[i] + degree[j]) for i, j in graph.edges)
-    first, second = _degrees(promise)[:2]
-    return max(joined, min(L, first + second))
+    return max(joined, min(L, sum(_degrees(promise)[:2])))
+
+
+def root_above(square: Fraction) -> Fraction:
+    """√ rounded up, towards privacy."""
+    root = isqrt(int(square * ROOT_GRAIN**2))
+    return Fraction(root if root * root == square * ROOT_GRAIN**2 else root + 1, ROOT_GRAIN)
 
 
 TOP_BY_NET_WINS = TopByNetWins()
