@@ -36,7 +36,7 @@ from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
 from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.mechanisms.scatter import Share, price, rest_of, scatter_noise
 from quietrank.mechanisms.selection import Selection
-from quietrank.planning.top import chances_of
+from quietrank.planning.top import outlook
 from quietrank.promise.accounting import Cost, Ledger
 from quietrank.promise.arguments import file_path, flag, number, parse, whole_number
 from quietrank.promise.privacy import Design, Privacy, Unit
@@ -684,7 +684,7 @@ def _selected(
     """Pay, select, and say how likely such a list is right; that is simulated before anything is paid for here."""
     noise = choice.noise
     promise = noise.promise
-    chances, notes = chances_of(noise, request.k, request.method, _public_units(counted.tallies, promise), tell)
+    expected = outlook(choice, request.k, request.method, _public_units(counted.tallies, promise), tell)
     noised = cross(counted.tallies, noise, ledger=ledger, payment=payment)
     by = Method.WINS if request.method is Method.WINS else Method.NET_WINS
     assumed = assumptions(votes.items, privacy, by, votes.skip_invalid, actual_pairs=False)
@@ -692,8 +692,9 @@ def _selected(
     return TopRelease(
         tuple(zip(votes.groups or ("",), (_first(one, choice, request.k) for one in noised), strict=True)),
         len(votes.items), promise.privacy.changed(epsilon=privacy.epsilon),
-        NoiseRecord(noise.mechanism.name, noise.figures, choice.alternatives), by.value,
-        (*assumed, *chosen, *notes), votes.shape.group, promise.group_of, chances, noised[0].ledger_entry, limit,
+        NoiseRecord(noise.mechanism.name, noise.figures, expected.by_mechanism), by.value,
+        (*assumed, *chosen, *expected.notes), votes.shape.group, promise.group_of, expected.chances,
+        noised[0].ledger_entry, limit,
         votes.condition,
     )  # fmt: skip
 

@@ -17,9 +17,10 @@ import numpy as np
 from quietrank import __version__
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
+from quietrank.mechanisms.choose import Choice
 from quietrank.mechanisms.choose_top import choose_top, first_places, for_top, top_candidates
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
-from quietrank.mechanisms.registry import MechanismWord, named
+from quietrank.mechanisms.registry import MECHANISMS, MechanismWord, named
 from quietrank.planning import arguments
 from quietrank.planning.arguments import whole
 from quietrank.planning.measures import error_of_mean
@@ -301,50 +302,70 @@ UNKNOWN_SIZE = (
     "How likely such a list is right depends on the size of the survey, which is not public here; quietrank plan "
     "--only-top says it for any size."
 )
+TOO_MANY = "How likely such a list is right is not known: there are too many items or votes to simulate."
+SIMULATED = "The chances are those of a simulation of {} {}; these votes did not enter it."
 UNKNOWN_KIND = "How likely such a list is right is not known: the planner simulates votes on all pairs, without groups."
 
 
-def chances_of(
-    noise: Calibrated, k: int, method: Method, units: int | None, tell: Callable[[float], None] = lambda share: None
-) -> tuple[tuple[Chance, ...], tuple[str, ...]]:
-    """How often such a list is right in simulated surveys of this size, and what has to be said about that.
+@dataclass(frozen=True)
+class Outlook:
+    """What a simulation says about a list before it is made; nothing in it depends on the votes."""
+
+    chances: tuple[Chance, ...] = ()
+    by_mechanism: tuple[tuple[str, float], ...] = ()
+    """for items of typical distance: how often each candidate gives the list of the exact votes, the best first"""
+    notes: tuple[str, ...] = ()
+
+
+def outlook(
+    choice: Choice, k: int, method: Method, units: int | None, tell: Callable[[float], None] = lambda share: None
+) -> Outlook:
+    """How often such a list is right in simulated surveys of this size.
 
     `units` is the number of people, or of votes where single votes are protected, if all neighbours have the same.
     """
-    promise = noise.promise
+    promise = choice.noise.promise
     if promise.groups is not None or promise.items.in_sets or promise.items.pairs is not None:
-        return (), (UNKNOWN_KIND,)
+        return Outlook(notes=(UNKNOWN_KIND,))
     if units is None or units < 1:
-        return (), (UNKNOWN_SIZE,)
-    chances = []
+        return Outlook(notes=(UNKNOWN_SIZE,))
     try:
-        for word in SPREADS:
-            chances.append(_chance(noise, k, method, units, word))
-            tell(len(chances) / len(SPREADS))
+        return _outlook(choice, k, method, units, tell)
     except QuietrankError:
-        return (), ("How likely such a list is right is not known: there are too many items or votes to simulate.",)
-    each = "" if promise.privacy.unit is Unit.COMPARISON else f" with {_votes_each(noise)} votes each"
-    who = "votes" if promise.privacy.unit is Unit.COMPARISON else "people"
-    return tuple(chances), (
-        f"The chances are those of a simulation of {units} {who}{each}; these votes did not enter it.",
+        return Outlook(notes=(TOO_MANY,))
+
+
+def _outlook(choice: Choice, k: int, method: Method, units: int, tell: Callable[[float], None]) -> Outlook:
+    noise, chances, by_mechanism = choice.noise, list[Chance](), dict[str, float]()
+    for word in SPREADS:
+        forecast = TopForecast(_like(noise, k, method, units, word), by_person=CHANCE_VOTES)
+        made = forecast.predict(noise.mechanism, noise.privacy.epsilon)
+        right = forecast.without_privacy.right
+        chances.append(Chance(word, made.as_exact, made.exact_found, made.right, right, CHANCE_RUNS))
+        if word == "typical":
+            others = (MECHANISMS[name] for name, _ in choice.alternatives if name != noise.mechanism.name)
+            by_mechanism = {noise.mechanism.name: made.as_exact} | {
+                other.name: forecast.predict(other, noise.privacy.epsilon).as_exact for other in others
+            }
+        tell(len(chances) / len(SPREADS))
+    best_first = sorted(by_mechanism.items(), key=lambda pair: -pair[1])
+    who = "votes" if noise.privacy.unit is Unit.COMPARISON else f"people with {_votes_each(noise)} votes each"
+    return Outlook(tuple(chances), tuple(best_first) if len(best_first) > 1 else (), (SIMULATED.format(units, who),))
+
+
+def _like(noise: Calibrated, k: int, method: Method, units: int, word: str) -> Question:
+    """A survey like this one, as far as its size is public."""
+    privacy, alone = noise.privacy, noise.privacy.unit is Unit.COMPARISON
+    each = 1 if alone else _votes_each(noise)
+    survey = Survey(len(noise.promise.items), units, each, privacy.one_per_pair, SPREADS[word])
+    return Question(
+        survey, privacy.changed(clip=None) if privacy.max_per_person else privacy, method, None, k, CHANCE_RUNS
     )
 
 
 def _votes_each(noise: Calibrated) -> int:
-    privacy = noise.promise.privacy
-    return privacy.max_per_person or max(1, round(2 * (privacy.clip or 1.0) ** 2))
-
-
-def _chance(noise: Calibrated, k: int, method: Method, units: int, word: str) -> Chance:
-    privacy, items = noise.promise.privacy, noise.promise.items
-    alone = privacy.unit is Unit.COMPARISON
-    survey = Survey(len(items), units, 1 if alone else _votes_each(noise), privacy.one_per_pair, SPREADS[word])
-    question = Question(survey, privacy, method, noise.mechanism, k, CHANCE_RUNS)
-    forecast = TopForecast(question, by_person=CHANCE_VOTES)
-    made = forecast.predict(noise.mechanism, privacy.epsilon)
-    return Chance(
-        word, made.as_exact, made.exact_found, made.right, forecast.without_privacy.right, CHANCE_RUNS
-    )  # fmt: skip
+    """L, or where only a clip is given, the votes of somebody who comes up to it."""
+    return noise.privacy.max_per_person or max(1, round(2 * (noise.privacy.clip or 1.0) ** 2))
 
 
 # ---- for the terminal ------------------------------------------------------------------------------------------------

@@ -78,5 +78,4 @@ def selected(release: TopRelease) -> str:
     if len(others) < 2:
         return f"Chosen by {name}."
     shares = ", ".join(f"{other} {_share(share)}" for other, share in others)
-    what = "is right most often" if release.k == 1 else f"finds most of the first {release.k}"
-    return f"Chosen by {name}, which {what} on made-up items ({shares})."
+    return f"Chosen by {name}. As the votes, if items are typical: {shares}."
