@@ -17,15 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.errors import PrivacyError
+from quietrank.noise.words import LARGEST_DRAW as LARGEST_DRAW
+from quietrank.noise.words import LARGEST_SCALE as LARGEST_SCALE
 
 if TYPE_CHECKING:
     from quietrank.arrays import Integers
-
-LARGEST_SCALE = 2.0**56
-"""Beyond this the noise would come near the limits of 64-bit integers, and the result would be useless anyway."""
-
-LARGEST_DRAW = 2**63 - 1
-"""Where OpenDP's 64-bit draws saturate."""
 
 
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
