@@ -49,7 +49,7 @@ def enough(missing: int, accepted: float) -> int:
 
 
 def whole_parts(scale: float, whole: Integers, fraction: Reals) -> WholeNumbers:
-    """⌊scale·(v + x)⌋, exactly: with scale = m/2^f it is (m·v + ⌊m·x⌋) >> f."""
+    """⌊scale·(v + x)⌋, exactly, for scale < 2^58: with scale = m/2^f it is (m·v + ⌊m·x⌋) >> f. Uses the fractions up."""
     m, denominator = scale.as_integer_ratio()
     f = denominator.bit_length() - 1
     multiple, rest = _product(m, fraction.word(0))
@@ -62,7 +62,7 @@ def whole_parts(scale: float, whole: Integers, fraction: Reals) -> WholeNumbers:
 
 
 def _product(m: int, words: Words) -> tuple[Words, Words]:
-    """The upper and the lower 64 bits of m·words, m < 2^58, by halves."""
+    """The upper and the lower 64 bits of m·words, for m < 2^58, by halves."""
     half, low = np.uint64(32), np.uint64(2**32 - 1)
     m1, m0 = np.uint64(m >> 32), np.uint64(m & 0xFFFFFFFF)
     w1, w0 = words >> half, words & low
@@ -101,7 +101,7 @@ def _two_sided(size: int, scale: float, source: Source) -> WholeNumbers:
 
 def in_blocks(size: int, scale: float, draw: Callable[[int], WholeNumbers]) -> Integers | list[int]:
     """`size` draws, some at a time; Python's integers where 64 bits are too short for one of them."""
-    if not 0 < scale <= LARGEST_SCALE:
+    if not 0 < scale < 2 * LARGEST_SCALE:  # calibration can round up to a little more than the largest
         raise PrivacyError(f"the noise scale must be > 0 and at most 2^56 lattice steps, got {scale:g}")
     blocks = [draw(min(BLOCK, size - start)) for start in range(0, size, BLOCK)]
     noise = np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.int64)

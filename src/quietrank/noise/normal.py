@@ -76,7 +76,8 @@ def _accepted(whole: Integers, fraction: Reals, source: Source) -> Flags:
 
     def half_y(at: Places) -> Flags:
         """Heads with probability y/2."""
-        return fair_coins(len(at), source) & (below(Reals(len(at), source), fraction, at) ^ mirrored[at])
+        below_y = below(Reals(len(at), source), fraction, at) ^ mirrored[at]
+        return np.asarray(below_y & fair_coins(len(at), source))
 
     square = exponential_coins(fraction, np.arange(fraction.size), source, mirrored, half_y)
     m = np.where(square, np.maximum(whole - 1, 0), 0)
