@@ -83,6 +83,16 @@ def test_a_coin_has_its_probability(ties: bool, sixteenths: int, mirrored: bool,
     assert stats.binomtest(heads, COINS, math.exp(-p * (y + 1 / 8))).pvalue < CERTAIN
 
 
+def test_coins_belong_to_their_places() -> None:
+    """Thinning and y are those of at[i]: with tails every time at the first place, no step succeeds there."""
+    tops = Reals(2, lambda n: np.zeros(n, dtype=np.uint64), [np.array([0, 2**63], dtype=np.uint64)])
+    at = np.repeat([1, 0, 1], 20_000)
+    heads = exponential_coins(tops, at, entropy, mirrored=at == 0, thinning=lambda places: places == 1)
+    assert heads[at == 0].all()
+    for half in heads.reshape(3, -1)[[0, 2]]:
+        assert stats.binomtest(int(half.sum()), 20_000, math.exp(-0.5)).pvalue > RARE
+
+
 def test_equal_words_taken_as_less_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """This test can fail: without further words, ties bias the coin."""
     monkeypatch.setattr(words, "below", _hasty)
