@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quietrank.arrays import Integers
+from quietrank.auditing import distribution
 from quietrank.errors import PrivacyError
 from quietrank.noise import lattice
 
@@ -82,3 +86,51 @@ def test_useless_gaussian_calibrations_are_refused(square: Fraction, rho: float)
     """No sensitivity, no budget, or noise beyond any use."""
     with pytest.raises(PrivacyError):
         lattice.gaussian_scale(square, rho)
+
+
+@pytest.mark.parametrize("scale", [0.8, 60 * 2.0**21])
+def test_many_values_get_the_same_law(scale: float) -> None:
+    """Above MANY our own sampler draws: the audit's chi-square accepts its scale, and no scale 5 % off."""
+    zeros = np.zeros(24 * lattice.MANY, dtype=np.int64)
+    noises = lattice.LaplaceNoise(scale).add_to(zeros).reshape(-1, 4)
+    for claimed in (scale, scale * 1.05):
+        audited: Any = SimpleNamespace(noise=lattice.LaplaceNoise(claimed))
+        fits = {fit.part: fit.p_value for fit in distribution.fits(audited, noises)}
+        assert fits.keys() == {"all entries", "first entry", "in turns"}
+        assert (min(fits.values()) > 1e-9) == (claimed == scale)
+        assert claimed == scale or fits["all entries"] < 1e-12
+
+
+def test_who_draws_depends_on_the_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenDP up to MANY values, our sampler above."""
+    sizes = []
+
+    def noise(size: int, scale: float) -> Integers:
+        sizes.append(size)
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr(lattice, "discrete_laplace", noise)
+    for size in (1, lattice.MANY, lattice.MANY + 1):
+        lattice.add_laplace(np.zeros(size, dtype=np.int64), 3.0)
+    assert sizes == [lattice.MANY + 1]
+
+
+def test_many_sums_do_not_wrap() -> None:
+    """At the 64-bit limits the sum saturates, as OpenDP's does."""
+    edge = np.full(lattice.MANY + 1, lattice.LARGEST_DRAW, dtype=np.int64)
+    assert (lattice.LaplaceNoise(lattice.LARGEST_SCALE).add_to(edge) > 0).all()
+    assert (lattice.LaplaceNoise(lattice.LARGEST_SCALE).add_to(-edge) < 0).all()
+
+
+def test_many_draws_are_fresh_in_every_process() -> None:
+    """Two calls and two forked processes differ."""
+    values = np.zeros(lattice.MANY + 1, dtype=np.int64)
+    assert (lattice.add_laplace(values, 1e6) != lattice.add_laplace(values, 1e6)).any()
+    draws = distribution._in_children(lambda: lattice.add_laplace(values, 1e6)[:50].tobytes())
+    assert len(set(draws)) == len(draws)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+def test_many_values_of_no_scale_are_refused(scale: float) -> None:
+    with pytest.raises(PrivacyError):
+        lattice.add_laplace(np.zeros(lattice.MANY + 1, dtype=np.int64), scale)
