@@ -27,7 +27,7 @@ from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS
 
 
 def promised(items: int = 4, groups: tuple[str, ...] | None = None, **words: Any) -> Promise:
-    privacy = {"epsilon": 1.0, "unit": "comparison"} | words
+    privacy: dict[str, Any] = {"epsilon": 1.0, "unit": "comparison"} | words
     return Promise(Privacy(**privacy), declare([f"i{k}" for k in range(items)]), groups)
 
 

@@ -354,6 +354,7 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
         LAPLACE: partial(make_case, LAPLACE, "comparison"),
         ZONOTOPE: partial(make_case, ZONOTOPE, "person", one_per_pair=True),
         GAUSSIAN: partial(make_case, GAUSSIAN, "comparison", delta=DELTA),
+        PERMUTE_AND_FLIP: partial(make_case, PERMUTE_AND_FLIP, "comparison"),
     }
     for name, make in first.items():
         for epsilon in epsilons:
@@ -367,6 +368,7 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
     yield make_case(PERTURBED, "comparison", "add-remove", epsilon=middle, items=2)
     if not quick:
         yield make_case(ZONOTOPE, "person", method=Method.NET_WINS, epsilon=middle, items=3, one_per_pair=True)
+        yield make_case(PERMUTE_AND_FLIP.of_top(2), "comparison", method=Method.NET_WINS, epsilon=middle, items=3)
         yield from _other_black_boxes(middle)
         yield from (make_case(**words, epsilon=middle) for words in _special_black_boxes())
 
@@ -403,6 +405,8 @@ def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
     yield make_case(ZONOTOPE, method=Method.WIN_RATE, items=3, **pairs)
     yield make_case(GAUSSIAN, **coarse)
     yield make_case(LAPLACE, method=Method.WINS, items=3, groups=GROUPS, **people)
+    yield make_case(PERMUTE_AND_FLIP.of_top(2), method=Method.NET_WINS, items=3, **people)
+    yield make_case(EXPONENTIAL.of_top(2), method=Method.NET_WINS, items=3, delta=DELTA, **pairs)
     yield make_case(LAPLACE, design="uniform", items=3, ties=Ties.DAVIDSON, **people)
     yield make_case(ZONOTOPE, design="uniform", items=3, ties=Ties.DAVIDSON, **pairs)
     for mechanism, unit in itertools.product(_others(), Unit):
