@@ -74,7 +74,7 @@ def rankings(tastes: Floats) -> Floats:
 
 
 def answers(tastes: Floats, survey: Survey, rng: np.random.Generator) -> Floats:
-    """Net wins of people who answer random pairs: different ones where many are asked of few, else drawn with replacement."""
+    """Net wins of people who answer random pairs: drawn with replacement where few are asked of many."""
     people, n, votes = len(tastes), survey.n, survey.votes or 0
     first, second = np.triu_indices(n, 1)
     if votes > 1 and votes > len(first) / 20:

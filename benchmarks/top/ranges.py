@@ -1,7 +1,7 @@
 """A promise in, how far apart neighbours can be in what a selector maximises, out; all for `replace` (half if added).
 
-Δ is the change of net wins between neighbours. k rounds that each choose an item of the rest, with exponential or Gumbel
-noise of scale b, lose at most Σ_r (Δ_{s_r} − min Δ)/b: raise all scores by −min Δ, so that none falls; then the chance
+Δ is the change of net wins between neighbours. k rounds that each choose an item of the rest, with exponential or
+Gumbel noise of scale b, lose at most Σ_r (Δ_{s_r} − min Δ)/b: raise all scores by −min Δ, so that none falls; then the chance
 of s_r grows by exp((Δ_{s_r} − min Δ)/b) at most, and shrinks by nothing but the others' growth. So b = R_k/ε with
 
     R_k = max over Δ of (sum of the k largest Δ_i) − k·min Δ  ≤  k·R,    R = R_1 = max Δ − min Δ.
@@ -44,7 +44,7 @@ class Reach:
         return self.one_per_pair and self.votes >= self.pairs
 
     def joint(self, k: int) -> float:
-        """Range of u = −max_i (c_(i) − c_{s_i}): by brute force 1.5 R with a weight L, 2R − 2 with all pairs; 2R always."""
+        """Range of u = −max_i (c_(i) − c_{s_i}): 2R; by brute force 1.5 R with a weight L, 2R − 2 with all pairs."""
         r = self.rounds(1)
         if k == 1:
             return r
@@ -53,14 +53,14 @@ class Reach:
         return 2 * r - 2 if self.full and self.clip is None else 2 * r
 
     def lipschitz(self, k: int) -> float:
-        """Range of the loss of sets: by brute force R with a weight L, 2R − 4 with all pairs; 2R always."""
+        """Range of the loss of sets: 2R; by brute force R with a weight L, 2R − 4 with all pairs."""
         r = self.rounds(1)
         if k == 1 or (self.clip is None and not self.one_per_pair):
             return r
         return 2 * r - 4 if self.full and self.clip is None and self.n >= 4 else 2 * r
 
     def total(self, k: int) -> float:
-        """Range of Σ_{i ∈ S} c_i: ‖Δ‖₁ ≤ 2L; with one answer per pair k(n − k) pairs at most, twice, or k² of them twice."""
+        """Range of Σ_{i ∈ S} c_i: ‖Δ‖₁ ≤ 2L; one answer per pair: k(n − k) pairs twice at most, and k² of L twice."""
         k = min(k, self.n - k) if k < self.n else 1
         r = 2.0 * self.votes
         if self.one_per_pair:

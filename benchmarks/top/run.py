@@ -1,6 +1,7 @@
 """Nothing in; how well the top k is found by selection and by noisy tallies, as tables, out.
 
-    python benchmarks/top/run.py issue|compare|rule|loss [--repetitions 600] [--items 20] [--out results.csv]
+python benchmarks/top/run.py issue|compare|rule|fresh|loss [--repetitions 600] [--items 20] [--out rows.csv]
+python benchmarks/top/run.py judge rows.csv …
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import selection
 from numpy.typing import NDArray
 from people import Survey, Tallies, tallies
 from ranges import Reach
+from rule import GUMBEL_SD, prefers_selection
 
 from quietrank.mechanisms.choose import choose, expected_noise
 from quietrank.promise.accounting import rho_for
@@ -38,12 +41,11 @@ AGAIN = 3
 """how many draws of noise each tally gets"""
 CLIPPED = 0.9
 """what clipping to the typical norm leaves of a count"""
-GUMBEL_SD = float(np.pi / np.sqrt(6))
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """A noisy tally: the scores it is made of, its noise at ε = 1, and the standard deviation relative to what is left."""
+    """A noisy tally: its scores, its noise at ε = 1, and the standard deviation over what clipping leaves."""
 
     name: str
     scores: Floats
@@ -171,10 +173,19 @@ def surveys(n: int) -> Iterator[Survey]:
                 yield Survey(n, 3000 if votes == 1 else 500, spread, votes)
 
 
-def rule(repetitions: int, items: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+def fresh_surveys(n: int) -> Iterator[Survey]:
+    """Others, to judge the rule by what its constants were not chosen on."""
+    for spread in (0.2, 0.45, 0.9):
+        yield Survey(n, 400, spread)
+        for votes in (1, 3, 10, 30):
+            if votes <= n * (n - 1) // 2:
+                yield Survey(n, 2000 if votes == 1 else 700, spread, votes)
+
+
+def rule(repetitions: int, items: tuple[int, ...], fresh: bool = False) -> Iterator[dict[str, Any]]:
     for n in items:
-        for survey in surveys(n):
-            data = tallies(survey, repetitions, SEED)
+        for survey in fresh_surveys(n) if fresh else surveys(n):
+            data = tallies(survey, repetitions, SEED + fresh)
             for one in (True,) if survey.votes is None else (False, True):
                 yield from of_promise(survey, data, one)
 
@@ -187,7 +198,8 @@ def of_promise(survey: Survey, data: Tallies, one: bool) -> Iterator[dict[str, A
     )  # fmt: skip
     least = min(auto, ball_noise, key=lambda tally: tally.sd)
     plain, clipped = Reach(n, votes, one), Reach(n, votes, one, survey.range_clip)
-    left = 1.0 if survey.votes is None else 0.95 * min(1.0, survey.range_clip / survey.typical_range)
+    whole = survey.votes is None or votes == 1
+    left = 1.0 if whole else 0.95 * min(1.0, survey.range_clip / survey.typical_range)
     exact, rng = repeated(data.net_wins), np.random.default_rng([SEED, n, votes])
     for name, reach, scores, weight, tally, delta in (
         ("plain", plain, data.net_wins, 1.0, auto, 0.0), ("ball", plain, data.net_wins, 1.0, ball_noise, 0.0),
@@ -227,6 +239,36 @@ def both(exact: Floats, chosen: NDArray[np.int64], by_tally: NDArray[np.int64]) 
             ("selection", a[i].mean()), ("tally", b[i].mean()), ("se", np.sqrt((a[i].var() + b[i].var()) / once))
         )
     }  # fmt: skip
+
+
+CASES = ("plain", "ball", "clip", "delta")
+
+
+def judge(paths: list[str]) -> None:
+    """How often, and by how much, the rule is below the better of the two, beyond two standard errors."""
+    rows = [row for path in paths for row in csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines())]
+    print("| case | settings | selection | judged by | below by > 2 SE | largest shortfall | in SE | mean |"
+          "\n|---|---|---|---|---|---|---|---|")  # fmt: skip
+    for case in CASES:
+        of_case = [row for row in rows if row["case"] == case]
+        taken = sum(takes_selection(row) for row in of_case)
+        for what in ("share", "list"):
+            short = [shortfall(row, what) for row in of_case]
+            beyond = sum(errors > 2 for _, errors in short)
+            by, errors = np.array(short).T
+            sizes = f"{by.max():.3f} | {errors.max():.1f} | {by.mean():.4f}"
+            print(f"| {case} | {len(of_case)} | {taken} | {what} | {beyond} | {sizes} |")
+
+
+def takes_selection(row: dict[str, str]) -> bool:
+    return prefers_selection(int(row["n"]), float(row["ratio"]), 1.0)
+
+
+def shortfall(row: dict[str, str], what: str) -> tuple[float, float]:
+    """By how much the way that the rule takes is below the other one, and that in standard errors of 600 draws."""
+    here, there = (float(row[f"{what}_{way}"]) for way in ("selection", "tally"))
+    by = max(0.0, there - here if takes_selection(row) else here - there)
+    return by, by / max(float(row[f"{what}_se"]), 1e-3)
 
 
 # ---- exact losses ---------------------------------------------------------------------------------------------------
@@ -332,18 +374,22 @@ def write(rows: Iterator[dict[str, Any]], path: str | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("issue", "compare", "rule", "loss"))
+    parser.add_argument("what", choices=("issue", "compare", "rule", "fresh", "judge", "loss"))
+    parser.add_argument("files", nargs="*", help="what rule and fresh have written, for judge")
     parser.add_argument("--repetitions", type=int, default=600)
     parser.add_argument("--items", type=int, nargs="*", default=ITEMS)
-    parser.add_argument("--out", help="a CSV file, for compare and rule")
+    parser.add_argument("--out", help="a CSV file, for compare, rule and fresh")
     given = parser.parse_args()
-    if given.what == "issue":
-        issue(given.repetitions)
-    elif given.what == "loss":
-        loss()
+    items = tuple(given.items)
+    rows = {
+        "compare": lambda: compare(given.repetitions, items), "rule": lambda: rule(given.repetitions, items),
+        "fresh": lambda: rule(given.repetitions, items, fresh=True),
+    }  # fmt: skip
+    tables = {"issue": lambda: issue(given.repetitions), "loss": loss, "judge": lambda: judge(given.files)}
+    if given.what in rows:
+        write(rows[given.what](), given.out)
     else:
-        rows = compare if given.what == "compare" else rule
-        write(rows(given.repetitions, tuple(given.items)), given.out)
+        tables[given.what]()
 
 
 if __name__ == "__main__":

@@ -146,7 +146,9 @@ def by_sum(scores: Floats, k: int, scale: float, rng: np.random.Generator) -> In
     left, rows = np.full(reps, k), np.arange(reps)
     taken = np.zeros((reps, n))
     for i in range(n):
-        log_p = np.where(left > 0, weight[:, i] + ways[i + 1][rows, np.maximum(left - 1, 0)] - ways[i][rows, left], -np.inf)
+        log_p = np.where(
+            left > 0, weight[:, i] + ways[i + 1][rows, np.maximum(left - 1, 0)] - ways[i][rows, left], -np.inf
+        )
         take = (np.log(rng.random(reps)) < log_p) & (left > 0)
         taken[take, i], left = 1, left - take
     return best(taken + rng.random((reps, n)) / 2, k)
