@@ -1,8 +1,9 @@
 """A promise in, how far apart neighbours can be in what a selector maximises, out; all for `replace` (half if added).
 
 Δ is the change of net wins between neighbours. k rounds that each choose an item of the rest, with exponential or
-Gumbel noise of scale b, lose at most Σ_r (Δ_{s_r} − min Δ)/b: raise all scores by −min Δ, so that none falls; then the chance
-of s_r grows by exp((Δ_{s_r} − min Δ)/b) at most, and shrinks by nothing but the others' growth. So b = R_k/ε with
+Gumbel noise of scale b, lose at most Σ_r (Δ_{s_r} − min Δ)/b: add −min Δ to all scores, which changes nothing, so that
+none falls. The growth of the others only lowers the chance of s_r; its own growth raises the chance by no more than
+exp((Δ_{s_r} − min Δ)/b). So b = R_k/ε with
 
     R_k = max over Δ of (sum of the k largest Δ_i) − k·min Δ  ≤  k·R,    R = R_1 = max Δ − min Δ.
 """

@@ -22,7 +22,7 @@ import selection
 from numpy.typing import NDArray
 from people import Survey, Tallies, tallies
 from ranges import Reach
-from rule import GUMBEL_SD, prefers_selection
+from rule import GUMBEL, prefers_selection
 
 from quietrank.mechanisms.choose import choose, expected_noise
 from quietrank.promise.accounting import rho_for
@@ -220,11 +220,11 @@ def of_promise(survey: Survey, data: Tallies, one: bool) -> Iterator[dict[str, A
 
 
 def selector_for(reach: Reach, k: int, epsilon: float, delta: float) -> tuple[float, float, selection.Selector]:
-    """The selector of the least standard deviation: exponential noise has its mean, Gumbel noise π/√6 of its scale."""
+    """The selector with the least noise, Gumbel noise counted as exponential noise that is as good."""
     flip = reach.rounds(k) / epsilon
-    if delta and GUMBEL_SD * reach.rounds(1) * gumbel_unit(k, epsilon) < flip:
+    if delta and GUMBEL * reach.rounds(1) * gumbel_unit(k, epsilon) < flip:
         scale = reach.rounds(1) * gumbel_unit(k, epsilon)
-        return scale, GUMBEL_SD * scale, selection.gumbel
+        return scale, GUMBEL * scale, selection.gumbel
     return flip, flip, selection.permute_and_flip
 
 
