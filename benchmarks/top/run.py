@@ -1,6 +1,6 @@
 """Nothing in; how well the top k is found by selection and by noisy tallies, as tables, out.
 
-python benchmarks/top/run.py issue|compare|rule|fresh|loss [--repetitions 600] [--items 20] [--out rows.csv]
+python benchmarks/top/run.py issue|compare|clip|rule|fresh|loss [--repetitions 600] [--items 20] [--out rows.csv]
 python benchmarks/top/run.py judge rows.csv …
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, permutations
@@ -161,6 +161,29 @@ def gumbel_unit(k: int, epsilon: float) -> float:
     return float(np.sqrt(k / (8 * rho_for(epsilon, DELTA))))
 
 
+# ---- people with many votes -----------------------------------------------------------------------------------------
+
+
+def clip(repetitions: int) -> None:
+    """What scaling people down to a range does, next to noisy tallies: share of the exact top k."""
+    print("| items | votes per person | k | ε | Laplace | ball | selection, weight L | one per pair | clipped range |"
+          "\n|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    for n, votes, spread in ((10, 15, 0.3), (20, 5, 0.3), (20, 15, 0.3), (20, 50, 0.3), (40, 15, 0.6), (100, 50, 0.6)):
+        survey = Survey(n, 500, spread, votes)
+        data, rng = tallies(survey, repetitions, SEED), np.random.default_rng(SEED)
+        exact, by_range = repeated(data.net_wins), repeated(data.by_range)
+        noisy = tally_of_auto(survey, data, votes, False), ball(survey, data)
+        reaches = Reach(n, votes), Reach(n, votes, True), Reach(n, votes, clip=survey.range_clip)
+        for k, epsilon in ((1, 0.5), (1, 1.0), (3, 0.5), (3, 1.0)):
+            lists = [selection.best(repeated(tally.scores) + tally.noise / epsilon, k) for tally in noisy]
+            lists += [
+                selection.permute_and_flip(scores, k, reach.rounds(k) / epsilon, rng)
+                for scores, reach in zip((exact, exact, by_range), reaches, strict=True)
+            ]
+            found = " | ".join(shares(exact, chosen) for chosen in lists)
+            print(f"| {n} | {votes} | {k} | {epsilon} | {found} |", flush=True)
+
+
 # ---- selection or tally ---------------------------------------------------------------------------------------------
 
 
@@ -278,7 +301,7 @@ def flip_probabilities(scores: Floats, scale: float) -> Floats:
     """Exact chances of permute-and-flip, a row for each row of scores: p_i·∫₀¹ Π_{j ≠ i} (1 − x·p_j) dx."""
     p = np.exp((scores - scores.max(axis=1, keepdims=True)) / scale)
     rows, n = scores.shape
-    chances = np.empty_like(p)
+    chances = np.empty((rows, n))
     for i in range(n):
         powers = np.ones((rows, 1))
         for j in (j for j in range(n) if j != i):
@@ -374,18 +397,21 @@ def write(rows: Iterator[dict[str, Any]], path: str | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("issue", "compare", "rule", "fresh", "judge", "loss"))
+    parser.add_argument("what", choices=("issue", "compare", "clip", "rule", "fresh", "judge", "loss"))
     parser.add_argument("files", nargs="*", help="what rule and fresh have written, for judge")
     parser.add_argument("--repetitions", type=int, default=600)
     parser.add_argument("--items", type=int, nargs="*", default=ITEMS)
     parser.add_argument("--out", help="a CSV file, for compare, rule and fresh")
     given = parser.parse_args()
     items = tuple(given.items)
-    rows = {
+    rows: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
         "compare": lambda: compare(given.repetitions, items), "rule": lambda: rule(given.repetitions, items),
         "fresh": lambda: rule(given.repetitions, items, fresh=True),
     }  # fmt: skip
-    tables = {"issue": lambda: issue(given.repetitions), "loss": loss, "judge": lambda: judge(given.files)}
+    tables: dict[str, Callable[[], None]] = {
+        "issue": lambda: issue(given.repetitions), "clip": lambda: clip(given.repetitions), "loss": loss,
+        "judge": lambda: judge(given.files),
+    }  # fmt: skip
     if given.what in rows:
         write(rows[given.what](), given.out)
     else:
