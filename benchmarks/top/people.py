@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,21 @@ def one_tally(survey: Survey, rng: np.random.Generator) -> tuple[Floats, ...]:
         (survey.norm, norms), (survey.range_clip, ranges)
     ))  # fmt: skip
     return strengths, of_people.sum(axis=0), *(factor @ of_people for factor in scaled)
+
+
+@cache
+def left(survey: Survey) -> tuple[float, float]:
+    """What clipping to the norm and to the range leaves of a vote, on average, of people who rank at random: from n and
+    L alone, so public."""
+    rng = np.random.default_rng(1)
+    tastes = rng.gumbel(size=(600, survey.n))
+    of_people = rankings(tastes) if survey.votes is None else answers(tastes, survey, rng)
+    sizes = np.linalg.norm(of_people, axis=1), np.ptp(of_people, axis=1)
+    by_norm, by_range = (
+        float(np.minimum(1, limit / np.maximum(size, 1e-9)).mean())
+        for limit, size in zip((survey.norm, survey.range_clip), sizes, strict=True)
+    )
+    return by_norm, by_range
 
 
 def rankings(tastes: Floats) -> Floats:

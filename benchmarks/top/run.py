@@ -20,7 +20,7 @@ import numpy as np
 import ranges
 import selection
 from numpy.typing import NDArray
-from people import Survey, Tallies, tallies
+from people import Survey, Tallies, left, tallies
 from ranges import Reach
 from rule import GUMBEL, prefers_selection
 
@@ -40,7 +40,7 @@ SEED = 15
 AGAIN = 3
 """how many draws of noise each tally gets"""
 CLIPPED = 0.9
-"""what clipping to the typical norm leaves of a count"""
+"""what the library expects clipping to leave of a count, in `expected_noise`"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,8 @@ def tally_of_auto(survey: Survey, data: Tallies, votes: int, one: bool, delta: f
     rows = AGAIN * len(data.net_wins)
     name, draws, sd, clip = noise_of_auto(survey.n, votes, one, delta, rows)
     if clip:  # the same noise per norm that is left, at this survey's C
-        left = 1.0 if survey.votes is None else CLIPPED
         factor = survey.norm / clip
-        return Tally(name, data.by_norm, draws * factor, sd * CLIPPED * factor / left)
+        return Tally(name, data.by_norm, draws * factor, sd * CLIPPED * factor / left(survey)[0])
     return Tally(name, data.net_wins, draws, sd)
 
 
@@ -91,7 +90,7 @@ def ball(survey: Survey, data: Tallies) -> Tally:
     direction -= direction.mean(axis=1, keepdims=True)
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     noise = direction * rng.gamma(n - 1, 2 * survey.norm, (rows, 1))
-    sd = 2 * survey.norm * np.sqrt(n - 1) / (1.0 if survey.votes is None else CLIPPED)
+    sd = 2 * survey.norm * np.sqrt(n - 1) / left(survey)[0]
     return Tally("ball", data.by_norm, noise, float(sd))
 
 
@@ -221,12 +220,11 @@ def of_promise(survey: Survey, data: Tallies, one: bool) -> Iterator[dict[str, A
     )  # fmt: skip
     least = min(auto, ball_noise, key=lambda tally: tally.sd)
     plain, clipped = Reach(n, votes, one), Reach(n, votes, one, survey.range_clip)
-    whole = survey.votes is None or votes == 1
-    left = 1.0 if whole else 0.95 * min(1.0, survey.range_clip / survey.typical_range)
     exact, rng = repeated(data.net_wins), np.random.default_rng([SEED, n, votes])
     for name, reach, scores, weight, tally, delta in (
         ("plain", plain, data.net_wins, 1.0, auto, 0.0), ("ball", plain, data.net_wins, 1.0, ball_noise, 0.0),
-        ("clip", clipped, data.by_range, left, least, 0.0), ("delta", clipped, data.by_range, left, gaussian, DELTA),
+        ("clip", clipped, data.by_range, left(survey)[1], least, 0.0),
+        ("delta", clipped, data.by_range, left(survey)[1], gaussian, DELTA),
     ):  # fmt: skip
         if name in ("ball", "clip") and votes == 1:
             continue
