@@ -3,7 +3,7 @@
 Both ways find the top k better the wider the items are spread, relative to the noise. Averaged over spreads on a
 logarithmic scale, permute-and-flip with exponential noise of mean b is as good as a tally with noise of standard
 deviation σ at b = κσ; κ depends on n and k, not on b or σ. Measured on a model without data (normal, exponential and
-uniform scores), κ is 0.7 to 1.05 for the share of the top k and 0.8 to 1.15 for the exact list; 0.8 + 1.2/n is between.
+uniform scores), κ is 0.65 to 1.1 for the share of the top k and 0.7 to 1.2 for the exact list; 0.8 + 1.2/n is between.
 """
 
 from __future__ import annotations

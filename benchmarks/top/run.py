@@ -1,6 +1,6 @@
 """Nothing in; how well the top k is found by selection and by noisy tallies, as tables, out.
 
-python benchmarks/top/run.py issue|compare|clip|rule|fresh|loss [--repetitions 600] [--items 20] [--out rows.csv]
+python benchmarks/top/run.py issue|compare|clip|kappa|rule|fresh|loss [--repetitions 600] [--items 20] [--out rows.csv]
 python benchmarks/top/run.py judge rows.csv …
 """
 
@@ -262,6 +262,35 @@ def both(exact: Floats, chosen: NDArray[np.int64], by_tally: NDArray[np.int64]) 
     }  # fmt: skip
 
 
+SPREADS = np.exp(np.arange(np.log(0.05), np.log(1500), 0.33))
+"""of the items, in units of the noise: from nothing found to all found"""
+
+
+def kappa(items: tuple[int, ...]) -> None:
+    """Where R_k/ε = κσ makes both ways alike, averaged over spreads: ln κ = ∫ (agreement − agreement) d ln(spread) over
+    the rise of the agreement, each with noise of standard deviation 1."""
+    print("| n | k | Laplace | Gaussian, ball, zonotope |\n|---|---|---|---|")
+    rng = np.random.default_rng(5)
+    for n, k in ((n, k) for n in items for k in list_lengths(n) if n * k <= 500):
+        items_of = rng.normal(size=(2000 if n * k <= 60 else 400, n))
+        curves = np.array([agreements(items_of * spread, k, rng) for spread in SPREADS]).sum(axis=0) * 0.33
+        values = np.exp((curves[0] - curves[1:]) / (1 - k / n, 1))
+        print(
+            f"| {n} | {k} | " + " | ".join(f"{share:.2f} / {right:.2f}" for share, right in values) + " |", flush=True
+        )
+
+
+def agreements(scores: Floats, k: int, rng: np.random.Generator) -> list[tuple[float, float]]:
+    """Share and list, of permute-and-flip, of Laplace and of Gaussian noise."""
+    lists = (
+        selection.permute_and_flip(scores, k, 1.0, rng),
+        selection.best(scores + rng.laplace(0, 0.5**0.5, scores.shape), k),
+        selection.best(scores + rng.normal(size=scores.shape), k),
+    )
+    parts = [selection.agreement(scores, chosen) for chosen in lists]
+    return [(float(share.mean()), float(ordered.mean())) for share, _, ordered in parts]
+
+
 CASES = ("plain", "ball", "clip", "delta")
 
 
@@ -395,7 +424,7 @@ def write(rows: Iterator[dict[str, Any]], path: str | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("issue", "compare", "clip", "rule", "fresh", "judge", "loss"))
+    parser.add_argument("what", choices=("issue", "compare", "clip", "kappa", "rule", "fresh", "judge", "loss"))
     parser.add_argument("files", nargs="*", help="what rule and fresh have written, for judge")
     parser.add_argument("--repetitions", type=int, default=600)
     parser.add_argument("--items", type=int, nargs="*", default=ITEMS)
@@ -408,7 +437,7 @@ def main() -> None:
     }  # fmt: skip
     tables: dict[str, Callable[[], None]] = {
         "issue": lambda: issue(given.repetitions), "clip": lambda: clip(given.repetitions), "loss": loss,
-        "judge": lambda: judge(given.files),
+        "judge": lambda: judge(given.files), "kappa": lambda: kappa(items),
     }  # fmt: skip
     if given.what in rows:
         write(rows[given.what](), given.out)
