@@ -271,7 +271,7 @@ def kappa(items: tuple[int, ...]) -> None:
     the rise of the agreement, each with noise of standard deviation 1."""
     print("| n | k | Laplace | Gaussian, ball, zonotope |\n|---|---|---|---|")
     rng = np.random.default_rng(5)
-    for n, k in ((n, k) for n in items for k in list_lengths(n) if n * k <= 500):
+    for n, k in [(size, k) for size in items for k in list_lengths(size) if size * k <= 500]:
         items_of = rng.normal(size=(2000 if n * k <= 60 else 400, n))
         curves = np.array([agreements(items_of * spread, k, rng) for spread in SPREADS]).sum(axis=0) * 0.33
         values = np.exp((curves[0] - curves[1:]) / (1 - k / n, 1))
