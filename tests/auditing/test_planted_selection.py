@@ -22,7 +22,7 @@ from quietrank.votes import bound as bounding
 from tests.auditing.test_planted_faults import RISK, black_box, bounds, fit, loss
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-NET = {"method": Method.NET_WINS}
+NET: dict[str, Any] = {"method": Method.NET_WINS}
 
 VOTES = make_case(PERMUTE_AND_FLIP, "comparison", items=2, **NET)
 PEOPLE = make_case(PERMUTE_AND_FLIP, "person", max_per_person=3, **NET)
@@ -40,12 +40,22 @@ def half_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TopByNetWins, "apart", lambda self, change, k, promise: derived(self, change, k, promise) / 2)
 
 
+def half_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where people's votes are kept together."""
+    derived = TopByNetWins.apart_in_range
+    monkeypatch.setattr(
+        TopByNetWins, "apart_in_range", lambda self, change, k, wide: (derived(self, change, k, wide) or 0) / 2
+    )
+
+
 def one_round_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """ε in each of the k rounds."""
     derived = TopByNetWins.apart
     monkeypatch.setattr(TopByNetWins, "apart", lambda self, change, k, promise: derived(self, change, 1, promise))
     in_norm = TopByNetWins.apart_in_norm
     monkeypatch.setattr(TopByNetWins, "apart_in_norm", lambda self, change, k, square: in_norm(self, change, 1, square))
+    in_range = TopByNetWins.apart_in_range
+    monkeypatch.setattr(TopByNetWins, "apart_in_range", lambda self, change, k, wide: in_range(self, change, 1, wide))
 
 
 def wins_like_net_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,22 +74,23 @@ def no_clip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounding, "_clipped", lambda rows, clip, bounded: rows.mutate(weight=weight))
 
 
+def one_factor_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One factor for everybody."""
+    import ibis
+
+    def of_items(rows: Any, clip: Any, most: int, apart: tuple[str, ...]) -> Any:
+        people = rows.group_by("person").agg(votes=rows.count())
+        return people.select(who=people.person, factor=ibis.literal(most // 2, type="int64"))
+
+    monkeypatch.setattr(bounding, "_range_factors", of_items)
+
+
 def half_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     _drawn(monkeypatch, lambda noise, values: (TopNoise(noise.k, noise.scale / 2, noise.gumbel), values))
 
 
 def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TopNoise, "add_to", lambda self, values: np.argsort(-values, kind="stable")[: self.k])
-
-
-def one_draw_for_all_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exponential noise, drawn once: another law, without a proof."""
-
-    def once(self: TopNoise, values: Integers) -> Integers:
-        rng = np.random.default_rng()
-        return np.argsort(-(values + rng.exponential(self.scale, len(values))))[: self.k]
-
-    monkeypatch.setattr(TopNoise, "add_to", once)
 
 
 def flips_charged_as_gumbel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,17 +125,18 @@ def a_move_is_one_change(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FAULTS: list[tuple[Plant, Callable[[Case], Any], Case]] = [
-    (half_the_range, bounds, PEOPLE.of_epsilon(0.5)),
+    (half_the_range, bounds, make_case(PERMUTE_AND_FLIP, "comparison", **NET)),
+    (half_the_width, bounds, PEOPLE),
     (half_the_range, bounds, ANSWERS),
     (half_the_range, loss, VOTES),
     (one_round_for_all, bounds, TWO_OF_PEOPLE),
     (one_round_for_all, loss, TWO),
     (wins_like_net_wins, bounds, BY_WINS),
     (no_clip, bounds, PEOPLE),
+    (one_factor_for_all, bounds, PEOPLE),
     (half_the_scale, fit, TWO),
     (half_the_scale, black_box, VOTES),
     (no_noise, fit, VOTES),
-    (one_draw_for_all_rounds, fit, TWO),
     (flips_charged_as_gumbel, fit, GUMBEL),
     (always_the_same, fit, TWO),
     (a_move_is_one_change, bounds, MOVED),
@@ -156,6 +168,7 @@ def test_without_a_fault_the_audit_passes(check: Callable[[Case], Any], case: Ca
 def test_the_lower_bound_is_near(epsilon: float) -> None:
     """What the black box proves of ε: the exact loss of the pair that it attacks is all of it."""
     finding = loss(VOTES.of_epsilon(epsilon))
+    assert finding.measured is not None
     assert 0.99 * epsilon <= finding.measured <= epsilon * (1 + 1e-9)
 
 

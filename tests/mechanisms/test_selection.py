@@ -20,7 +20,7 @@ from quietrank.noise.selection import TopNoise
 from quietrank.promise.accounting import delta_of
 from quietrank.promise.declare import declare
 from quietrank.promise.privacy import Privacy
-from quietrank.promise.promise import Promise
+from quietrank.promise.promise import Promise, RangeClip
 from quietrank.statistics.method import Method
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS
@@ -120,19 +120,46 @@ def test_half_the_noise_is_refused() -> None:
         require_kept(replace(made, noise=replace(made.noise, gumbel=True)))
 
 
-def test_people_are_clipped_where_that_is_better() -> None:
-    """Fifty votes on random pairs: the clip brings R from 100 to a sixth; full questionnaires keep their own bound."""
+def test_people_are_kept_together_where_that_is_better() -> None:
+    """Fifty votes on random pairs: R falls from 100 to less than a tenth; full questionnaires keep their own bound."""
     person = {"unit": "person", "items": 20}
     many = flip(1, **person, max_per_person=50)
-    assert many.clip is not None
-    assert dict(many.figures)["sensitivity"] < 100 / 5  # type: ignore[operator]
-    assert many.privacy.clip == float(many.clip.norm)
+    assert isinstance(many.clip, RangeClip)
+    assert dict(many.figures)["sensitivity"] == 2 * dict(many.figures)["person_range"] < 10  # type: ignore[operator]
+    assert many.privacy.clip is None
+    assert many.promise.bounded(many.clip).max_per_person == 50
     assert flip(1, **person, one_per_pair=True).clip is None
-    given = flip(1, **person, max_per_person=50, clip=3.0)
+    moved = PERMUTE_AND_FLIP.calibrate(promised(20, ("a", "b"), unit="person", max_per_person=50), TOP_BY_NET_WINS)
+    assert moved.noise_sd == pytest.approx(many.noise_sd, rel=1e-6)
+
+
+def test_a_norm_that_was_asked_for_is_used() -> None:
+    """And over groups of votes it costs the root of their number."""
+    words = {"unit": "person", "max_per_person": 50, "clip": 3.0}
+    given = flip(1, items=20, **words)
     assert given.clip is not None
     assert given.clip.norm == 3
-    moved = PERMUTE_AND_FLIP.calibrate(promised(20, ("a", "b"), unit="person", max_per_person=50), TOP_BY_NET_WINS)
-    assert moved.noise_sd == pytest.approx(many.noise_sd * math.sqrt(2), rel=1e-6)  # each vote has its own group
+    spread = PERMUTE_AND_FLIP.calibrate(promised(20, ("a", "b"), **words), TOP_BY_NET_WINS)
+    assert spread.noise_sd == pytest.approx(given.noise_sd * math.sqrt(2), rel=1e-6)
+
+
+def test_wins_and_answers_are_clipped_by_a_norm() -> None:
+    """The range of wins is not bounded by people who are kept together, and a public design allows no such factor."""
+    by_wins = PERMUTE_AND_FLIP.calibrate(promised(20, unit="person", max_per_person=50), TOP_BY_WINS)
+    public = flip(1, items=20, unit="person", max_per_person=50, neighbours="outcome", design="public")
+    for made in (by_wins, public):
+        assert made.clip is not None
+        assert made.privacy.clip == float(made.clip.norm)
+
+
+def test_another_limit_is_refused() -> None:
+    """People who are kept together are also bounded by L, and it must be the promise's."""
+    from quietrank.crossing import require_kept
+
+    made = flip(1, items=20, unit="person", max_per_person=50)
+    assert isinstance(made.clip, RangeClip)
+    with pytest.raises(AssertionError, match="another limit"):
+        require_kept(replace(made, clip=replace(made.clip, limit=60)))
 
 
 @pytest.mark.parametrize("k", [0, 4, 9])

@@ -77,7 +77,7 @@ def _differences(promise: Promise, statistic: Top) -> set[Counts]:
         pairs = [(one, other) for one in said for other in said if one.keys() == other.keys()]
         pairs = [(a, b) for a, b in pairs if all(abs(a[pair]) == abs(b[pair]) for pair in a)]
     else:
-        pairs = list(itertools.product(said, repeat=2))
+        pairs = [(one, other) for one in said for other in said]
     made = {id(one): _counts(one, statistic) for one in said}
     return {tuple(b - a for a, b in zip(made[id(x)], made[id(y)], strict=True)) for x, y in pairs}
 

@@ -176,7 +176,7 @@ def _lists() -> tuple[list[Words], list[Words]]:
         *(one | words | SPREAD for words in (PEOPLE, PEOPLE | {"neighbours": "add-remove"})),
         one | ANSWERS | {"pairs": PATH},
         one | CAPPED,
-        one | PEOPLE | {"items": 6, "set_size": 3},
+        one | VOTES | {"items": 6, "set_size": 3},
         gumbel | PEOPLE,
         gumbel | ANSWERS | {"neighbours": "outcome"},
         gumbel | VOTES | SPLIT,

@@ -168,7 +168,7 @@ def predicted_error(noise: Calibrated, limit: int, people: Floats) -> float:
     """
     n, shown, votes = len(noise.promise.items), noise.promise.items.shown, typical_votes()
     kept = np.minimum(1.0, limit / votes)
-    if noise.clip is not None:
+    if noise.clip is not None and noise.clip.squares:
         norms = np.sqrt([typical_square(c, n, noise.clip.squares, shown) for c in votes])
         kept = np.minimum(1.0, float(noise.clip.norm) / norms)
     sampling = float(people @ (kept**2 * votes * (0.5 + (votes - 1) * shown**2 * OPINIONS / n))) / n

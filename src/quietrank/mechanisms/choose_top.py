@@ -17,9 +17,9 @@ from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.choose import Choice, Limited, choose, expected_noise
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.mechanisms.selection import Exponential, Selection, SelectionLaw
+from quietrank.mechanisms.selection import Exponential, Selection, SelectionLaw, left_of
 from quietrank.promise.accounting import Cost, as_written, rho_for
-from quietrank.promise.promise import Promise
+from quietrank.promise.promise import Promise, RangeClip
 from quietrank.statistics.method import Method, statistic_for
 from quietrank.statistics.scores import SCORES
 
@@ -43,8 +43,10 @@ def blur(noise: Calibrated) -> float:
     law, (many, few) = noise.law, KAPPA
     if not isinstance(law, SelectionLaw):
         return expected_noise(noise)
-    mean = law.scale * (GUMBEL if law.gumbel else 1.0) / (many + few / law.items)
-    return mean * expected_noise(noise) / noise.noise_sd  # what clipping leaves
+    left = noise.noise_sd / expected_noise(noise)
+    if isinstance(noise.clip, RangeClip):
+        left = left_of(noise.clip, noise.promise)
+    return law.scale * (GUMBEL if law.gumbel else 1.0) / (many + few / law.items) / left
 
 
 def top_candidates(promise: Promise, k: int, method: Method = Method.AUTO) -> list[Mechanism]:

@@ -10,6 +10,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,16 +21,24 @@ from quietrank.mechanisms.gaussian import default_clip
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.selection import TopNoise, flip_loss, flip_scale, gumbel_rho, gumbel_scale
 from quietrank.promise.accounting import SLACK, Cost, as_written, delta_of, rho_for
-from quietrank.promise.privacy import Unit
-from quietrank.promise.promise import Clip, Promise
+from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.promise.promise import Clip, Promise, RangeClip
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS, Top
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats, Integers
 
-WORTH_CLIPPING = 0.8
-"""People are clipped where that makes R at least a fifth smaller: it also takes about a tenth off their votes."""
+WORTH_CLIPPING = 0.9
+"""People's votes are kept together where that makes R, relative to what is left of their votes, a tenth smaller."""
+
+LEFT_BY_NORM = 0.9
+"""what a clip to the norm of a typical person leaves"""
+
+PART_OF_RANGE = 0.6
+"""ρ as a part of a typical person's range: a third to all of it is about as good (benchmarks/top)."""
+
+SIMULATED_PEOPLE, MOST_SIMULATED_VOTES = 600, 2_000
 
 
 @dataclass(frozen=True)
@@ -60,17 +69,25 @@ class Selection(Mechanism):
         apart_reach(promise, statistic, self.keeps(promise, statistic)[1], self.k)
 
     def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
-        """People are bounded by L, or where that is better or was asked for, clipped to C."""
-        pure = promise if self.gumbel else promise.changed(delta=0.0)
-        if promise.privacy.unit is Unit.COMPARISON:
+        """People are bounded by L, and where that is better their votes are kept together; or clipped as requested."""
+        pure, privacy = promise if self.gumbel else promise.changed(delta=0.0), promise.privacy
+        if privacy.unit is Unit.COMPARISON:
             return pure, None
-        if promise.privacy.clip is not None:
-            return pure, Clip(Fraction(promise.privacy.clip), statistic.norm(promise))
-        norm = default_clip(promise, statistic)
-        clip, bounded = Clip(Fraction(norm), statistic.norm(promise)), apart_reach(promise, statistic, None, self.k)
-        if apart_reach(promise, statistic, clip, self.k) > WORTH_CLIPPING * float(bounded):
+        if privacy.clip is not None:
+            return pure, Clip(Fraction(privacy.clip), statistic.norm(promise))
+        clip, left = self._narrower(promise, statistic)
+        narrow, bounded = (float(apart_reach(promise, statistic, by, self._rounds)) for by in (clip, None))
+        if narrow / left > WORTH_CLIPPING * bounded:
             return pure, None
-        return pure.changed(clip=norm), clip
+        return pure if isinstance(clip, RangeClip) else pure.changed(clip=float(clip.norm)), clip
+
+    def _narrower(self, promise: Promise, statistic: Statistic) -> tuple[Clip, float]:
+        """How people could be bounded more narrowly than by L, and what that leaves of their votes."""
+        in_range = isinstance(statistic, Top) and statistic.apart_in_range(promise.moves[0].change, 1, Fraction(1))
+        if in_range:
+            together = kept_together(promise)
+            return together, left_of(together, promise)
+        return Clip(Fraction(default_clip(promise, statistic)), statistic.norm(promise)), LEFT_BY_NORM
 
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
         reach, step = apart_reach(promise, statistic, clip, self._rounds), promise.half_vote
@@ -79,6 +96,8 @@ class Selection(Mechanism):
             "sensitivity": float(reach), "norm": "range" if self._rounds == 1 else f"R of {self.k} rounds",
             "scale": noise.scale * float(step), "top": float(self.k),
         }  # fmt: skip
+        if isinstance(clip, RangeClip):
+            figures["person_range"] = float(clip.norm)
         law = SelectionLaw(len(promise.items), self.k, noise.scale * float(step), self.gumbel)
         made = Calibrated(
             self, promise, statistic, noise, step, law, Cost.pure(promise.privacy.epsilon), tuple(figures.items()),
@@ -92,7 +111,9 @@ class Selection(Mechanism):
         noise, promise, clip = calibrated.noise, calibrated.promise, calibrated.clip
         if not isinstance(noise, TopNoise) or noise.gumbel is not self.gumbel or noise.k != self.k:
             raise AssertionError(f"{noise} does not select the first {self.k} by {self.name}")
-        if clip is not None and clip.squares != calibrated.statistic.norm(promise):
+        if isinstance(clip, RangeClip) and clip.limit != promise.privacy.limit:
+            raise AssertionError("people are kept together for another limit")
+        if clip is not None and not isinstance(clip, RangeClip) and clip.squares != calibrated.statistic.norm(promise):
             raise AssertionError("people are clipped in another norm than that of the statistic")
         first, all_rounds = (
             ceil(apart_reach(promise, calibrated.statistic, clip, rounds) / calibrated.step) for rounds in (1, self.k)
@@ -173,9 +194,48 @@ def apart_reach(promise: Promise, statistic: Statistic, clip: Clip | None, round
         raise PrivacyError(f"selection does not release {statistic}; it names the top by net wins or by wins")
     if clip is None:
         return promise.reach(lambda change: statistic.apart(change, rounds, promise))
+    if isinstance(clip, RangeClip):
+        return promise.reach(lambda change: _within(statistic, change, rounds, promise, clip.norm))
     # Over G tallies that share one clip, the sum of their R is at most √G times that of one, by Cauchy and Schwarz.
     square = promise.spread * clip.norm**2
     return promise.reach(lambda change: statistic.apart_in_norm(change, rounds, square))
+
+
+def _within(statistic: Top, change: Neighbours, rounds: int, promise: Promise, widest: Fraction) -> Fraction:
+    """The smaller of both bounds, which both hold."""
+    in_range = statistic.apart_in_range(change, rounds, widest)
+    if in_range is None:
+        raise PrivacyError(f"{statistic} cannot be kept together under {option('neighbours', change)}")
+    return min(in_range, statistic.apart(change, rounds, promise))
+
+
+# ---- how far apart a typical person brings items ---------------------------------------------------------------------
+
+
+def kept_together(promise: Promise) -> RangeClip:
+    """ρ from public values: a part of the range of typical people, to two digits, and at least one vote."""
+    limit = promise.privacy.limit
+    typical = float(np.median(_ranges(len(promise.items), promise.items.shown, limit)))
+    return RangeClip(Fraction(f"{max(1.0, PART_OF_RANGE * typical):.2g}"), (), limit)
+
+
+def left_of(clip: RangeClip, promise: Promise) -> float:
+    """The part of typical people's votes that is left."""
+    ranges = _ranges(len(promise.items), promise.items.shown, clip.limit)
+    return float(np.minimum(1.0, float(clip.norm) / ranges).mean())
+
+
+@lru_cache(maxsize=256)
+def _ranges(items: int, shown: int, limit: int) -> Floats:
+    """max x − min x of people who cast L votes on random pairs, or sets, each by a ranking of their own."""
+    votes, rng = min(limit, MOST_SIMULATED_VOTES), np.random.default_rng(1)
+    ranges = np.empty(SIMULATED_PEOPLE)
+    for person in range(SIMULATED_PEOPLE):
+        asked = np.sort(rng.random((votes, shown)), axis=1)  # of a ranking of all, the places of those that are shown
+        best, worst = ((place * items).astype(np.int64) for place in (asked[:, 0], asked[:, -1]))
+        net = (np.bincount(best, minlength=items) - np.bincount(worst, minlength=items)) / 2
+        ranges[person] = max(net.max() - net.min(), 1.0)
+    return ranges * (limit / votes)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError, option
 from quietrank.promise.privacy import Privacy, Unit
-from quietrank.promise.promise import PERSON_GRID, Clip
+from quietrank.promise.promise import PERSON_GRID, Clip, RangeClip
 from quietrank.simulation import paper_strengths
 
 Advance = Callable[[float], None]
@@ -264,11 +264,20 @@ class Group:
 
     def _factors(self, won: Floats, lost: Floats, clip: Clip) -> Floats:
         """min(1, C/norm) of every person's contribution, rounded down to the grid of weights."""
+        if isinstance(clip, RangeClip):
+            return self._range_factors(won, lost, clip)
         columns = {"wins": won, "losses": lost, "net_wins": (won - lost) / 2, "exposure": won + lost}
         square = np.sum([float(weight) * (columns[name] ** 2).sum(axis=1) for name, weight in clip.squares], axis=0)
         grid = ANSWER_GRID if self.distinct else PERSON_GRID
         factor = np.minimum(1, float(clip.norm) / np.sqrt(np.maximum(square, 1e-12)))
         return np.asarray(np.floor(factor * grid) / grid)
+
+    def _range_factors(self, won: Floats, lost: Floats, clip: RangeClip) -> Floats:
+        """The same where no two items may be brought apart by more than ρ, and the total weight is at most L."""
+        net, votes = (won - lost) / 2, won.sum(axis=1)
+        wide = np.maximum(net.max(axis=1) - net.min(axis=1), 1e-12)
+        factor = np.minimum(np.minimum(1, clip.limit / np.maximum(votes, 1)), float(clip.norm) / wide)
+        return np.asarray(np.floor(factor * PERSON_GRID) / PERSON_GRID)
 
     def _pair_weights(self, factor: Floats) -> PairWeights:
         low, high = np.minimum(self.winner, self.loser), np.maximum(self.winner, self.loser)

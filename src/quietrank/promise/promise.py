@@ -181,6 +181,15 @@ class Clip:
 
 
 @dataclass(frozen=True)
+class RangeClip(Clip):
+    """A person's contribution is scaled down until it brings no two items of a tally apart by more than `norm` votes,
+    the sum over tallies; and in any case to the total weight L."""
+
+    limit: int = 1
+    """L"""
+
+
+@dataclass(frozen=True)
 class Bounded:
     """How votes are counted, so that no unit contributes more than promised; noise is calibrated for exactly this."""
 
@@ -202,7 +211,7 @@ class Bounded:
     def by(cls, privacy: Privacy, clip: Clip | None, group_of: GroupOf = GroupOf.PERSON, shown: int = 2) -> Bounded:
         """The bounds that this promise requires."""
         answers_only = privacy.neighbours is Neighbours.OUTCOME
-        limit = None if clip else privacy.max_per_person
+        limit = None if clip is not None and not isinstance(clip, RangeClip) else privacy.max_per_person
         return cls(privacy.unit, limit, privacy.one_per_pair, clip, answers_only, group_of, shown)
 
     @property

@@ -40,6 +40,7 @@ FIGURES = {
     "ties_price": "More noise on other counts because ties were counted, as a part",
     "groups": "Groups whose counts, and noise, were added up",
     "top": "Items that are named",
+    "person_range": "Votes by which one person may bring two items apart, at most",
 }
 """what the figures of a mechanism are called; a name that is not here is shown as it is"""
 

@@ -43,6 +43,10 @@ class Top(Statistic):
     def apart(self, change: Neighbours, k: int, promise: Promise) -> Fraction:
         """R_k of what one unit changes, in votes; over several tallies, the sum of theirs."""
 
+    def apart_in_range(self, change: Neighbours, k: int, widest: Fraction) -> Fraction | None:
+        """R_k where a contribution brings no two items apart by more than this; None: there is no such bound."""
+        return None
+
     @abstractmethod
     def apart_in_norm(self, change: Neighbours, k: int, square: Fraction) -> Fraction:
         """R_k where contributions have a Euclidean norm C, C² the square."""
@@ -59,6 +63,12 @@ class TopByNetWins(Top, NetWins):
         if promise.privacy.one_per_pair:
             added = min(added, _one_per_pair(k, promise))
         return added if change is Neighbours.ADD_REMOVE else 2 * added
+
+    def apart_in_range(self, change: Neighbours, k: int, widest: Fraction) -> Fraction | None:
+        """x_i − x_s ≤ ρ for each of S. The factor depends on answers, so it is not for a public design."""
+        if change is Neighbours.OUTCOME:
+            return None
+        return k * widest if change is Neighbours.ADD_REMOVE else 2 * k * widest
 
     def apart_in_norm(self, change: Neighbours, k: int, square: Fraction) -> Fraction:
         """The vector that has k at i and −1 at S has the norm √(k² + k)."""

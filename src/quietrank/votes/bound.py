@@ -1,13 +1,15 @@
 """The valid rows of a snapshot in, the same with an integer weight out: no person contributes more than was promised.
 
 Weights are counted in units of 2^-20; nothing is drawn at random, and a person's weights depend on that person's
-votes alone. Four ways:
+votes alone. Five ways:
 
 - total weight at most L: each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋);
 - one answer per pair: the c votes of a person on one pair share the weight of one answer, ⌊w/c⌋ each, with
   w = min(2^20, ⌊L·2^20/k⌋) for a person who answered k pairs;
 - clipped: all votes of a person weigh W, the largest whole number of units at which the Euclidean norm of what
   they add to the statistic is at most C; checked in integers;
+- kept together, for selection: all votes of a person weigh W, the largest whole number of units at which they bring no
+  two items apart by more than was promised, and weigh no more than L in all;
 - capped, where the unit is one vote but no person may have more than L: L of their votes weigh 1, the rest 0.
 
 A vote on a best–worst set of m items weighs the part (m − 1)/(M − 1) of that, rounded down, M the declared largest m.
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.privacy import GroupOf, Unit
-from quietrank.promise.promise import PERSON_GRID, Bounded, Clip
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, RangeClip
 from quietrank.votes.engines import EXACT_DECIMALS
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.sets import sides as sides_of_sets
@@ -174,7 +176,7 @@ def _clipped(rows: ir.Table, clip: Clip, bounded: Bounded) -> ir.Table:
     import ibis
 
     engine = rows.get_backend().name
-    if engine not in EXACT_DECIMALS:
+    if engine not in EXACT_DECIMALS and not isinstance(clip, RangeClip):
         raise VotesError(
             f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
             f"a file or a data frame, or use {option('mechanism', 'laplace')}"
@@ -186,9 +188,35 @@ def _clipped(rows: ir.Table, clip: Clip, bounded: Bounded) -> ir.Table:
         parts = _averaged(rows, grid, None, _apart(bounded)).mutate(part=ibis._.weight).drop("weight")
     else:
         parts = rows.mutate(part=ibis.literal(1, type="int64"))
-    factors = _clipping_factors(parts, clip, PERSON_GRID // grid, _apart(bounded))
+    factors_for = _range_factors if isinstance(clip, RangeClip) else _clipping_factors
+    factors = factors_for(parts, clip, PERSON_GRID // grid, _apart(bounded))
     joined = parts.left_join(factors, [("person", "who")])
     return joined.select(*rows.columns, weight=joined.part * joined.factor)
+
+
+def _range_factors(rows: ir.Table, clip: Clip, most: int, apart: tuple[str, ...]) -> ir.Table:
+    """Per person W ≤ `most`: the largest whole number with W·r ≤ 2ρ·2^20 and W·(all parts) ≤ L·2^20, r the range of
+    their net wins in half votes, the sum over groups. Rounded down, towards privacy."""
+    import ibis
+
+    assert isinstance(clip, RangeClip)
+    sums = _net_wins_of_items(rows, apart)
+    tallies = sums.group_by("person", *apart).agg(wide=sums.net_wins.max() - sums.net_wins.min())
+    wide = tallies.group_by("person").agg(wide=tallies.wide.sum().cast("int64"))
+    parts = rows.group_by("person").agg(parts=rows.part.sum().cast("int64"))
+    people = parts.left_join(wide.select(who=wide.person, wide=wide.wide), [("person", "who")])
+    room, weight = math.floor(2 * clip.norm * PERSON_GRID), clip.limit * PERSON_GRID
+    by_range = _quotient(ibis.literal(room, type="int64"), ibis.greatest(people.wide, 1))
+    by_weight = _quotient(ibis.literal(weight, type="int64"), ibis.greatest(people.parts, 1))
+    factor = ibis.least(by_range, by_weight, ibis.literal(most, type="int64"))
+    return people.select(who=people.person, factor=factor)
+
+
+def _net_wins_of_items(rows: ir.Table, apart: tuple[str, ...]) -> ir.Table:
+    """Per person, group and item, in half votes; they sum to zero over items, so items that do not occur change
+    neither the largest nor the smallest beyond zero."""
+    sums = _sums_of_items(rows, apart)
+    return sums.select("person", *apart, net_wins=(sums.won - sums.lost).cast("int64") // 2)
 
 
 def _clipping_factors(rows: ir.Table, clip: Clip, most: int, apart: tuple[str, ...]) -> ir.Table:
@@ -244,8 +272,8 @@ def _squared_norms(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]
     return people.select("person", square=people.square.cast("decimal(38, 0)"))
 
 
-def _squares_of_items(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
-    """Per person, group and item."""
+def _sums_of_items(rows: ir.Table, apart: tuple[str, ...]) -> ir.Table:
+    """Per person, group and item: `won` and `lost`, in half votes."""
     if shown_columns(rows):
         sides = sides_of_sets(rows, ["person", *apart], "part")
     else:
@@ -253,7 +281,12 @@ def _squares_of_items(rows: ir.Table, terms: dict[str, int], apart: tuple[str, .
         a = rows.select("person", *apart, item=rows.a, won=rows.part * y, lost=rows.part * (2 - y))
         b = rows.select("person", *apart, item=rows.b, won=rows.part * (2 - y), lost=rows.part * y)
         sides = a.union(b)
-    sums = sides.group_by("person", *apart, "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
+    return sides.group_by("person", *apart, "item").agg(won=sides.won.sum(), lost=sides.lost.sum())
+
+
+def _squares_of_items(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
+    """Per person, group and item."""
+    sums = _sums_of_items(rows, apart)
     # In half votes: won − lost and won + lost are even.
     columns = {
         "wins": sums.won.cast("decimal(38, 0)"),
