@@ -66,7 +66,7 @@ def choose(
     ]
     if not fitting:
         raise PrivacyError(
-            f"no mechanism fits: give {option('max_per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
+            f"no mechanism fits: give {option('max_per_person')}, or a {option('clip')}"
         )
     fitting.sort(key=expected_noise)
     return Choice(fitting[0], tuple((noise.mechanism.name, expected_noise(noise)) for noise in fitting))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from quietrank.errors import PrivacyError, option
+from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
@@ -13,11 +14,11 @@ from quietrank.mechanisms.zonotope import ZONOTOPE
 
 AUTO = "auto"
 
-MechanismWord = Mechanism | Literal["auto", "laplace", "zonotope", "gaussian", "perturbed-mle"]
+MechanismWord = Mechanism | Literal["auto", "laplace", "zonotope", "ball", "gaussian", "perturbed-mle"]
 """what callers may write: a name of the library's own, or the object; a type checker does not know other names"""
 
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE)
+    mechanism.name: mechanism for mechanism in (LAPLACE, ZONOTOPE, BALL, GAUSSIAN, PERTURBED_MLE)
 }
 
 

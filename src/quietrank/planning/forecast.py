@@ -73,7 +73,7 @@ class Forecast:
         require_memory(self.question)
         if not self.mechanisms:
             raise PrivacyError(
-                f"no mechanism fits: give {option('per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
+                f"no mechanism fits: give {option('per_person')}, or a {option('clip')}"
             )
 
     # ---- what can be asked -----------------------------------------------------------------------------------------
