@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, isqrt, nextafter, sqrt
+from math import inf, isqrt, nextafter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from quietrank.mechanisms.gaussian import GAUSSIAN, default_clip
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism, Noise
 from quietrank.noise.knorm import Ball, BallNoise
 from quietrank.promise.accounting import Cost, as_written
-from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.promise.privacy import Design, Neighbours, Unit
 from quietrank.promise.promise import FINE, Clip, Promise
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Spread, Statistic
@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 Weights = tuple[Fraction, ...]
 """of the parts of a statistic: the noise on a part has the size 1 over its weight"""
 
-WEIGHT = {"net_wins": Fraction(1), "wins": Fraction(1), "exposure": Fraction(1, 2), "ties": Fraction(1, 4)}
-"""docs/proofs/ball.md, section 6, has the measurements"""
+EXPOSURES, ALMOST_KNOWN, TIES = Fraction(3, 4), Fraction(1, 8), Fraction(1, 4)
+"""the weights of exposures, of exposures that a uniform design makes almost equal, and of ties, where that of net wins
+is 1: docs/proofs/ball.md, section 5, has the measurements"""
+
+OF_THE_TYPICAL = 0.8
+"""C is this part of a typical norm, so most people are clipped: from there down, noise shrinks like what is left of the
+votes, and further up faster (docs/proofs/ball.md, section 5)"""
 
 PRECISION = 64
 """bits of a square root"""
@@ -60,14 +65,14 @@ class BallMechanism(Mechanism):
         """People are clipped to C, and there is no δ; single votes need no clipping, because their norm is known."""
         if promise.privacy.unit is Unit.COMPARISON:
             return promise.pure, None
-        norm = promise.privacy.clip or default_clip(promise, statistic)
+        norm = promise.privacy.clip or usual_clip(promise, statistic)
         return promise.changed(delta=0.0, clip=norm), Clip(Fraction(norm), statistic.norm(promise))
 
     def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
         return GAUSSIAN.ties_share(promise, statistic)
 
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
-        share, weights = statistic.share(promise), tuple(WEIGHT[name] for name, _ in statistic.squares)
+        share, weights = statistic.share(promise), usual_weights(promise, statistic)
         step = min(promise.half_vote * statistic.lattice(promise), FINE)
         reach = l2_sum_reach(promise, statistic, clip, weights)
         unit = _float_above(reach / Fraction(as_written(promise.privacy.epsilon)))  # in votes
@@ -92,6 +97,18 @@ class BallMechanism(Mechanism):
             return Cost.pure(inf)
         weights = tuple(1 / (unit * calibrated.step) for unit in units)
         return Cost.pure(_float_above(l2_sum_reach(promise, statistic, clip, weights)))
+
+
+def usual_clip(promise: Promise, statistic: Statistic) -> float:
+    """C from public values, to two digits."""
+    return float(f"{OF_THE_TYPICAL * default_clip(promise, statistic):.2g}")
+
+
+def usual_weights(promise: Promise, statistic: Statistic) -> Weights:
+    """From public values; whatever they are, the reach is right."""
+    exposures = ALMOST_KNOWN if promise.privacy.design is Design.UNIFORM else EXPOSURES
+    weights = {"exposure": exposures, "ties": TIES}
+    return tuple(weights.get(name, Fraction(1)) for name, _ in statistic.squares)
 
 
 def l2_sum_reach(promise: Promise, statistic: Statistic, clip: Clip | None, weights: Weights) -> Fraction:

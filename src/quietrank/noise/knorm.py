@@ -120,8 +120,8 @@ class SumZero:
 class Ball:
     """K = the Euclidean unit ball of all vectors, or of those that sum to zero: noise r·u, density ∝ exp(−‖z‖₂/unit).
 
-    u is uniform on the sphere: normals, less their mean where they must sum to zero, over their length. The density of r
-    is then ∝ r^(d−1)·exp(−r/unit): r ~ Gamma(d). (Gamma(d + 1) goes with a point of the ball, not of the sphere.)
+    u is uniform on the sphere: normals, less their mean where they must sum to zero, over their length. The density
+    of r is then ∝ r^(d−1)·exp(−r/unit): r ~ Gamma(d). (Gamma(d + 1) goes with a point of the ball, not of the sphere.)
     """
 
     size: int
