@@ -171,6 +171,9 @@ def _balls(noise: knorm.BallNoise, points: Floats) -> Iterator[Fit]:
         start += ball.size
         yield Fit("length", uniform_fit(special.gammainc(d, length)))
         yield Fit("sign", pearson(np.bincount(part[:, 0] > 0, minlength=2), np.array([0.5, 0.5])))
+        if ball.unit > FINE:
+            parity = np.bincount(part[:, 0].astype(np.int64) % 2, minlength=2)
+            yield Fit("last digit", pearson(parity, np.array([0.5, 0.5])))
         for name, axis in () if d == 1 else _axes(ball):
             along = (part @ axis / (length * float(ball.unit))) ** 2
             yield Fit(name, uniform_fit(special.betainc(0.5, (d - 1) / 2, np.clip(along, 0, 1))))

@@ -16,7 +16,7 @@ import numpy as np
 from quietrank.errors import PrivacyError, option
 from quietrank.maths import laws
 from quietrank.mechanisms.gaussian import GAUSSIAN, default_clip
-from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism, Noise
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.knorm import Ball, BallNoise
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.privacy import Design, Neighbours, Unit
@@ -92,8 +92,9 @@ class BallMechanism(Mechanism):
         people = None if promise.privacy.unit is Unit.COMPARISON else statistic.norm(promise)
         if (None if clip is None else clip.squares) != people:
             raise AssertionError("people are clipped in another norm than that of the statistic, or not at all")
-        units = _units(calibrated.noise)
-        if len(units) != len(statistic.squares) or calibrated.noise != _noise(statistic, len(promise.items), units):
+        balls = calibrated.noise.balls if isinstance(calibrated.noise, BallNoise) else ()
+        units = [ball.unit for ball in balls]
+        if len(balls) != len(statistic.squares) or balls != _noise(statistic, len(promise.items), units).balls:
             return Cost.pure(inf)
         weights = tuple(1 / (unit * calibrated.step) for unit in units)
         return Cost.pure(_float_above(l2_sum_reach(promise, statistic, clip, weights)))
@@ -145,11 +146,6 @@ def _noise(statistic: Statistic, items: int, units: list[Fraction]) -> BallNoise
     sizes = [1 if name == "ties" else items for name in names]
     parts = zip(names, sizes, units, strict=True)
     return BallNoise(tuple(Ball(size, unit, name == "net_wins") for name, size, unit in parts))
-
-
-def _units(noise: Noise) -> list[Fraction]:
-    """Of all balls, in lattice steps; none where the noise is of another kind."""
-    return [ball.unit for ball in noise.balls] if isinstance(noise, BallNoise) else []
 
 
 @dataclass(frozen=True)
