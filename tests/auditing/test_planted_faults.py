@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,9 @@ from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import GroupOf, Privacy
-from quietrank.promise.promise import PERSON_GRID, Bounded, Move, Promise
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, Move, Promise
 from quietrank.statistics.method import Method, Ties
+from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import Wins
 from quietrank.votes import bound as bounding
@@ -484,26 +486,23 @@ def half_the_reach_of_the_ball(monkeypatch: pytest.MonkeyPatch) -> None:
 def exposures_beside_net_wins_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ball of the exposures as if it cost nothing."""
     whole = ball.l2_sum_reach
-    free = (
-        lambda promise, statistic, clip, weights: whole(  # noqa: E731
-            promise, statistic, clip, (weights[0], *(0 * weight for weight in weights[1:]))
-        )
-    )
+
+    def free(promise: Promise, statistic: Statistic, clip: Clip | None, weights: ball.Weights) -> Fraction:
+        return whole(promise, statistic, clip, (weights[0], *(0 * weight for weight in weights[1:])))
+
     monkeypatch.setattr(ball, "l2_sum_reach", free)
 
 
 def groups_drawn_alone_as_if_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each group has its own ball, at the price of one joint ball: no √G."""
     whole = ball.l2_sum_reach
-    together = lambda promise, *of: whole(replace(promise, groups=None), *of)  # noqa: E731
-    monkeypatch.setattr(ball, "l2_sum_reach", together)
+    monkeypatch.setattr(ball, "l2_sum_reach", lambda promise, *of: whole(replace(promise, groups=None), *of))
 
 
 def a_radius_for_points_of_the_ball(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gamma(d + 1), with a direction on the sphere: no noise near the centre."""
-    whole = knorm.exponential_sum
-    more = lambda: arb(1 - secrets.SystemRandom().random()).log()  # noqa: E731
-    monkeypatch.setattr(knorm, "exponential_sum", lambda uniforms: whole(uniforms) - more())
+    whole, random = knorm.exponential_sum, secrets.SystemRandom().random
+    monkeypatch.setattr(knorm, "exponential_sum", lambda uniforms: whole(uniforms) - arb(1 - random()).log())
 
 
 def a_radius_of_one_dimension_less(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,9 +52,8 @@ class BallMechanism(Mechanism):
     with_ties = True
 
     def require(self, promise: Promise, statistic: Statistic) -> None:
+        super().require(promise, statistic.base if isinstance(statistic, WithTies) else statistic)
         statistic.require_secret(promise)
-        if not statistic.squares:
-            raise PrivacyError(f"the ball mechanism does not release {statistic}; use {option('method', 'net-wins')}")
         if promise.privacy.unit is Unit.COMPARISON and len(statistic.squares) > 1:
             raise PrivacyError(
                 f"of single votes the ball mechanism releases net wins or wins alone, not {statistic}; use "

@@ -99,9 +99,8 @@ def left_by_clipping(noise: Calibrated) -> float:
     if promise.privacy.max_per_person is None:
         return LEFT_BY_CLIPPING
     items, votes = promise.items, promise.privacy.max_per_person
-    return min(
-        LEFT_BY_CLIPPING, float(clip.norm) / math.sqrt(typical_square(votes, len(items), clip.squares, items.shown))
-    )
+    typical = math.sqrt(typical_square(votes, len(items), clip.squares, items.shown))
+    return LEFT_BY_CLIPPING * min(1.0, float(clip.norm) / typical)
 
 
 # ---- a limit for people ---------------------------------------------------------------------------------------------
