@@ -501,12 +501,12 @@ def groups_drawn_alone_as_if_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def a_radius_for_points_of_the_ball(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gamma(d + 1), with a direction on the sphere: no noise near the centre."""
-    whole, random = knorm.exponential_sum, secrets.SystemRandom().random
+    whole, random = knorm.exponential_sum, secrets.SystemRandom().random  # type: ignore[attr-defined]
     monkeypatch.setattr(knorm, "exponential_sum", lambda uniforms: whole(uniforms) - arb(1 - random()).log())
 
 
 def a_radius_of_one_dimension_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = knorm.exponential_sum
+    whole = knorm.exponential_sum  # type: ignore[attr-defined]
     monkeypatch.setattr(knorm, "exponential_sum", lambda uniforms: whole(uniforms[1:]))
 
 
