@@ -172,7 +172,7 @@ class Setting:
         people, every = self.population, np.ones(len(self.population.person))
         if self.privacy.unit is Unit.COMPARISON:
             return every
-        if self.mechanism == "gaussian":
+        if self.noise.clip is not None:
             return np.minimum(1, self._clip / np.sqrt(np.maximum(self._squares(every), 1e-9)))[people.person]
         repeats = every
         if self.privacy.one_per_pair:

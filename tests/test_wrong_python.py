@@ -231,7 +231,10 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "one_per_pair text": (lambda w: qr.Privacy(1, "person", one_per_pair="yes"), "one_per_pair must be True"),
     "one_per_pair 1": (lambda w: qr.Privacy(1, "person", one_per_pair=1), "one_per_pair must be True"),
     "person unbounded": (lambda w: qr.Privacy(1, "person"), "unit=person needs max_per_person.*one_per_pair=True"),
-    "clip without delta": (lambda w: qr.Privacy(1, "person", max_per_person=2, clip=1), "add delta=1e-6"),
+    "clip with laplace": (
+        lambda w: qr.rank(w.votes, qr.Privacy(1, "person", clip=1), mechanism="laplace"),
+        "unit=person needs max_per_person",
+    ),
     "design alone": (lambda w: qr.Privacy(1, "comparison", design="public"), "neighbours=replace does not go with"),
     # rank and its like
     "rank path": (lambda w: qr.rank(w.csv, VOTE), r"rank\(read_votes\(\.\.\.\), Privacy"),

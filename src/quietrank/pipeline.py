@@ -88,8 +88,9 @@ def rank(
     votes      what `read_votes` returned
     privacy    the promise, a `Privacy`
     mechanism  the noise. "auto": the least of those that keep the promise. "laplace": always possible. "zonotope":
-               for one_per_pair. "gaussian": for a delta above 0. "perturbed-mle": noise inside the likelihood, so
-               that scores use who met whom. Or a `Mechanism` of your own.
+               for one_per_pair. "ball": for people with many votes, who are clipped. "gaussian": the same for a delta
+               above 0. "perturbed-mle": noise inside the likelihood, so that scores use who met whom. Or a `Mechanism`
+               of your own.
     method     what items are ranked by. "net-wins": wins minus losses. "wins". "win-rate": wins per comparison.
                "bradley-terry": scores on the log-odds scale. "auto": net wins if all items were compared equally
                often, else the win rate.
@@ -190,7 +191,7 @@ def rank_by_group(
 
     The others are as for `rank`:
 
-    mechanism  "auto", "laplace", "zonotope", "gaussian", "perturbed-mle", or a `Mechanism`
+    mechanism  "auto", "laplace", "zonotope", "ball", "gaussian", "perturbed-mle", or a `Mechanism`
     method     "auto", "net-wins", "wins", "win-rate", "bradley-terry"; the same for all groups
     ties       "half" or "davidson"; each group has its own chance of a tie
     gamma      a number above 0, or "auto"
@@ -232,8 +233,8 @@ def noisy_tally(
 
     votes      what `read_votes` returned
     privacy    the promise, a `Privacy`
-    mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; see `rank`. "perturbed-mle" has
-               no counts to save, and is refused.
+    mechanism  the noise: "auto", "laplace", "zonotope", "ball", "gaussian", or a `Mechanism`; see `rank`.
+               "perturbed-mle" has no counts to save, and is refused.
     method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
     ties       "davidson": the weight of all ties is counted as well, for `rerank` with it; "half": it is not
     ledger     the budget that pays: an open `Ledger`, its path, or None
@@ -267,7 +268,8 @@ def noisy_tally_by_group(
 
     votes      what `read_votes` returned for `by` and `groups`
     privacy    the promise, a `Privacy`, for all groups together
-    mechanism  the noise: "auto", "laplace", "zonotope", "gaussian", or a `Mechanism`; "perturbed-mle" is refused
+    mechanism  the noise: "auto", "laplace", "zonotope", "ball", "gaussian", or a `Mechanism`; not
+               "perturbed-mle"
     method     what the counts must suffice for: "auto", "net-wins", "wins", "win-rate", "bradley-terry"
     ties       "davidson": the weight of all ties is counted as well, for `rerank` with it; "half": it is not
     ledger     the budget that pays: an open `Ledger`, its path, or None

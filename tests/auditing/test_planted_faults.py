@@ -10,11 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 from quietrank import crossing, pipeline
 from quietrank.arrays import Integers
@@ -24,15 +26,18 @@ from quietrank.auditing.cases import Case, make_case
 from quietrank.auditing.report import Finding
 from quietrank.auditing.run import Sizes
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC
+from quietrank.mechanisms import ball
+from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice
-from quietrank.promise.privacy import Privacy
-from quietrank.promise.promise import PERSON_GRID, Bounded, Move, Promise
+from quietrank.promise.privacy import GroupOf, Privacy
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, Move, Promise
 from quietrank.statistics.method import Method, Ties
+from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import Wins
 from quietrank.votes import bound as bounding
@@ -75,6 +80,11 @@ UNANSWERED = make_case(LAPLACE, "comparison", design="uniform", leaves_out=True)
 TIES = make_case(LAPLACE, "person", max_per_person=3, ties=Ties.DAVIDSON)
 FREE_TIES = make_case(LAPLACE, "person", design="uniform", max_per_person=3, ties=Ties.DAVIDSON)
 CLIPPED_TIES = make_case(GAUSSIAN, "person", max_per_person=3, delta=1e-3, ties=Ties.DAVIDSON)
+BALLS = make_case(BALL, "person", method=Method.NET_WINS, max_per_person=3)
+BALLS_OF_TWO = make_case(BALL, "person", method=Method.NET_WINS, items=2, max_per_person=3)
+WIN_BALLS = make_case(BALL, "person", method=Method.WINS, items=6, max_per_person=3)
+MIXED_BALLS = make_case(BALL, "person", max_per_person=3)
+SPREAD_BALLS = make_case(BALL, "person", method=Method.NET_WINS, max_per_person=3, groups=GROUPS, group_of=GroupOf.VOTE)
 GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True)
 
 
@@ -468,6 +478,59 @@ def ties_counted_after_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally, "_tied", lambda rows: (rows.y * (2 - rows.y)).sum() * 2 * PERSON_GRID)
 
 
+def half_the_reach_of_the_ball(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ball.l2_sum_reach
+    monkeypatch.setattr(ball, "l2_sum_reach", lambda *of: whole(*of) / 2)
+
+
+def exposures_beside_net_wins_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ball of the exposures as if it cost nothing."""
+    whole = ball.l2_sum_reach
+
+    def free(promise: Promise, statistic: Statistic, clip: Clip | None, weights: ball.Weights) -> Fraction:
+        return whole(promise, statistic, clip, (weights[0], *(0 * weight for weight in weights[1:])))
+
+    monkeypatch.setattr(ball, "l2_sum_reach", free)
+
+
+def groups_drawn_alone_as_if_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each group has its own ball, at the price of one joint ball: no √G."""
+    whole = ball.l2_sum_reach
+    monkeypatch.setattr(ball, "l2_sum_reach", lambda promise, *of: whole(replace(promise, groups=None), *of))
+
+
+def a_radius_for_points_of_the_ball(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gamma(d + 1), with a direction on the sphere: no noise near the centre."""
+    whole, random = knorm.exponential_sum, secrets.SystemRandom().random  # type: ignore[attr-defined]
+    monkeypatch.setattr(knorm, "exponential_sum", lambda uniforms: whole(uniforms) - arb(1 - random()).log())
+
+
+def a_radius_of_one_dimension_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = knorm.exponential_sum  # type: ignore[attr-defined]
+    monkeypatch.setattr(knorm, "exponential_sum", lambda uniforms: whole(uniforms[1:]))
+
+
+def a_direction_from_a_cube(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uniform coordinates instead of normals: corners are more likely than sides."""
+    monkeypatch.setattr(knorm, "normals", lambda uniforms: [2 * uniform - 1 for uniform in uniforms])
+
+
+def rounded_before_adding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise on a coarse lattice, and a tally on a finer one, whose last digits come out as they are."""
+    draw, coarse = knorm.Ball.draw, 1024
+    monkeypatch.setattr(knorm.Ball, "draw", lambda self: [round(z / coarse) * coarse for z in draw(self)])
+
+
+def rounded_item_by_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contributions are cut to a coarser grid, each item by itself: net wins no longer sum to zero."""
+
+    def cut(read: votes.Votes, bounded: Bounded, count: Callable[[Bounded], Tally]) -> Tally:
+        exact = count(bounded)
+        return replace(exact, wins=exact.wins // 1000 * 1000, losses=exact.losses // 600 * 600)
+
+    _recounted(monkeypatch, cut)
+
+
 FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (half_the_laplace_noise, fit, VOTES, "all entries"),
     (half_the_laplace_noise, black_box, TWO_ITEMS, ""),
@@ -526,7 +589,20 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (ties_not_accounted_for, loss, TIES, ""),
     (a_clip_without_ties, bounds, CLIPPED_TIES, "times as far"),
     (ties_counted_after_bounding, bounds, FREE_TIES, "times as far"),
+    (half_the_reach_of_the_ball, bounds, BALLS, "times as far"),
+    (half_the_reach_of_the_ball, loss, BALLS, ""),
+    (half_the_reach_of_the_ball, black_box, BALLS_OF_TWO, ""),
+    (exposures_beside_net_wins_for_free, bounds, MIXED_BALLS, "times as far"),
+    (groups_drawn_alone_as_if_together, bounds, SPREAD_BALLS, "moves 1.41"),
+    (a_radius_for_points_of_the_ball, fit, WIN_BALLS, "length"),
+    (a_radius_of_one_dimension_less, fit, WIN_BALLS, "length"),
+    (a_direction_from_a_cube, fit, WIN_BALLS, "first entry"),
+    (rounded_before_adding, fit, WIN_BALLS, "last digit"),
+    (rounded_item_by_item, bounds, BALLS, "times as far"),
+    (clipped_after_aggregation, bounds, BALLS, "times as far"),
 ]
+LONG = {exposures_beside_net_wins_for_free, groups_drawn_alone_as_if_together, rounded_item_by_item}
+"""faults whose short form is in tests/mechanisms/test_ball.py"""
 CHECKS = list(dict.fromkeys((attack, case) for _, attack, case, _ in FAULTS))
 ONE_OF_EACH = [next(check for check in CHECKS if check[0] is attack) for attack in dict.fromkeys(a for a, _ in CHECKS)]
 
@@ -539,7 +615,7 @@ def _each_once() -> Iterator[Any]:
     """Every fault; where it is caught by several checks, the first always, and the others in the long form."""
     planted = set()
     for fault in FAULTS:
-        yield pytest.param(*fault, marks=[pytest.mark.slow] * (fault[0] in planted))
+        yield pytest.param(*fault, marks=[pytest.mark.slow] * (fault[0] in planted or fault[0] in LONG))
         planted.add(fault[0])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quietrank.errors import PrivacyError
+from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.choose import expected_noise
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
@@ -33,9 +34,10 @@ def test_sixty_items_and_a_hundred_votes_each_get_gaussian_noise() -> None:
 
 
 def test_a_small_survey_with_one_answer_per_pair_gets_the_zonotope() -> None:
-    """Six items, fifteen pairs."""
-    assert _chosen(6, one_per_pair=True) is ZONOTOPE
+    """Six items, fifteen pairs: where exposures are almost known. Where they are not, ball noise has less to pay for
+    them (1.1 times less error on the bundled survey)."""
     assert _chosen(6, one_per_pair=True, design="uniform") is ZONOTOPE
+    assert _chosen(6, one_per_pair=True) is BALL
 
 
 def test_few_votes_on_many_pairs_get_laplace_noise() -> None:
@@ -46,10 +48,10 @@ def test_few_votes_on_many_pairs_get_laplace_noise() -> None:
 def test_no_weaker_promise_is_ever_chosen() -> None:
     """No δ was given: no Gaussian; no one-per-pair: no zonotope."""
     items = _items(60)
-    assert candidates(items, Privacy(1, "person", max_per_person=100), Method.AUTO) == [LAPLACE]
+    assert candidates(items, Privacy(1, "person", max_per_person=100), Method.AUTO) == [LAPLACE, BALL]
     assert candidates(items, Privacy(1, "comparison"), Method.AUTO) == [LAPLACE]
     clipped = Privacy(1, "person", delta=1e-6, clip=4.0)
-    assert candidates(items, clipped, Method.AUTO) == [GAUSSIAN]
+    assert candidates(items, clipped, Method.AUTO) == [BALL, GAUSSIAN]
 
 
 def test_the_alternatives_are_told_in_order() -> None:
@@ -58,7 +60,7 @@ def test_the_alternatives_are_told_in_order() -> None:
     privacy = for_items(Privacy(1, "person", delta=1e-6, one_per_pair=True), items)
     choice = choose(items, privacy, Method.NET_WINS)
     sizes = [size for _, size in choice.alternatives]
-    assert {name for name, _ in choice.alternatives} == {"laplace", "zonotope", "gaussian"}
+    assert {name for name, _ in choice.alternatives} == {"laplace", "zonotope", "ball", "gaussian"}
     assert sizes == sorted(sizes)
     assert expected_noise(choice.noise) == sizes[0]
 

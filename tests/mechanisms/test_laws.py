@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from quietrank.maths import zonotopes
 from quietrank.mechanisms import registry
+from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
 from quietrank.mechanisms.laplace import LaplaceLaw
 from quietrank.mechanisms.mechanism import Mechanism
@@ -28,8 +29,9 @@ CASES = [
     for mechanism in MECHANISMS
     for statistic in COUNTS
     for design in ("private", "uniform")
-    if statistic is not (NET_WINS_AND_TOTAL if mechanism is GAUSSIAN else NET_WINS_AND_EXPOSURES)
+    if statistic is not (NET_WINS_AND_TOTAL if mechanism in (GAUSSIAN, BALL) else NET_WINS_AND_EXPOSURES)
     if not (mechanism is ZONOTOPE and statistic is WINS)
+    if mechanism is not BALL or statistic in BALL.statistics
 ]
 
 

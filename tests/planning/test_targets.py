@@ -153,10 +153,10 @@ def test_a_target_that_only_privacy_stands_against_is_refused() -> None:
 def test_no_answer_has_a_weaker_promise_than_was_asked() -> None:
     """Without δ nothing Gaussian is proposed, and δ is never larger than given."""
     without = qr.plan(10, 300, 10, target="rank error 1", **FAST)
-    assert {one.mechanism for one in without.predictions} == {"laplace"}
+    assert {one.mechanism for one in without.predictions} == {"laplace", "ball"}
     assert all(one.delta == 0 for one in without.predictions)
     allowed = qr.plan(10, 300, 10, delta=1e-7, target="rank error 1", **FAST)
-    assert {one.mechanism: one.delta for one in allowed.predictions} == {"laplace": 0.0, "gaussian": 1e-7}
+    assert {one.mechanism: one.delta for one in allowed.predictions} == {"laplace": 0.0, "ball": 0.0, "gaussian": 1e-7}
 
 
 @pytest.mark.parametrize(

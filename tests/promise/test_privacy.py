@@ -69,7 +69,9 @@ def test_options_that_cannot_be_meant_are_refused(extra: dict[str, Any]) -> None
         Privacy(1, "comparison", **extra)
 
 
-@pytest.mark.parametrize("bound", [{"max_per_person": 3}, {"one_per_pair": True}, {"clip": 2.5, "delta": 1e-6}])
+@pytest.mark.parametrize(
+    "bound", [{"max_per_person": 3}, {"one_per_pair": True}, {"clip": 2.5, "delta": 1e-6}, {"clip": 2.5}]
+)
 def test_a_person_is_bounded_in_one_of_three_ways(bound: dict[str, Any]) -> None:
     """Total weight, one answer per pair, or a clipped vector; the promise says which."""
     privacy = Privacy(1, "person", **bound)
@@ -77,10 +79,12 @@ def test_a_person_is_bounded_in_one_of_three_ways(bound: dict[str, Any]) -> None
     assert privacy.changed(epsilon=2.0).epsilon == 2
 
 
-def test_a_clip_needs_a_delta() -> None:
-    """Only the Gaussian mechanism clips, and it has no pure promise."""
-    with pytest.raises(PrivacyError, match="delta"):
-        Privacy(1, "person", clip=3.0)
+def test_a_clip_needs_no_delta() -> None:
+    """The ball mechanism clips and is pure: the promise says both."""
+    privacy = Privacy(1, "person", clip=3.0)
+    assert privacy.delta == 0
+    assert "at most 3 in Euclidean length" in privacy.statement
+    assert "give or take" not in privacy.statement
 
 
 @pytest.mark.parametrize("clip", [0.0, -1.0, math.nan, math.inf, 2.0**21, 5e-324])

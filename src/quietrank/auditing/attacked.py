@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from quietrank.auditing.cases import Case, make_case
+from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.choose import released_by
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
@@ -93,6 +94,8 @@ def _boundings(mechanism: Mechanism, unit: Unit) -> list[Words]:
     """The ways to bound a unit that this mechanism accepts: without δ if it can."""
     bounds: list[Words] = [{}] if unit is Unit.COMPARISON else [{"max_per_person": LIMIT}, {"one_per_pair": True}]
     with_delta = [bound | {"delta": DELTA} | ({"clip": CLIP} if "one_per_pair" in bound else {}) for bound in bounds]
+    if mechanism is BALL:
+        return bounds[:1]  # what it releases with one answer per pair is among the special cases
     accepted = [bound for bound in bounds if _accepts(mechanism, unit, bound)]
     return accepted or [bound for bound in with_delta if _accepts(mechanism, unit, bound)]
 
@@ -130,7 +133,8 @@ def _methods(mechanism: Mechanism, neighbours: Neighbours, design: str, *, quick
 
 def _special(epsilon: float, *, quick: bool) -> Iterator[Case]:
     for first, rest in (
-        _grouped(), _spread(), _askable(), _capped(), _unanswered(), _tied(), _sets(), _other_perturbed(), _lists()
+        _grouped(), _spread(), _askable(), _capped(), _unanswered(), _tied(), _sets(), _balls(), _lists(),
+        _other_perturbed(),
     ):  # fmt: skip
         yield from (make_case(**words, epsilon=epsilon) for words in (first if quick else [*first, *rest]))
     for mechanism in _others():
@@ -148,7 +152,7 @@ def _by_any_method(mechanism: Mechanism, *forms: Words, **words: Any) -> Iterato
 
 def _others() -> list[Mechanism]:
     """Mechanisms that this list knows nothing special about."""
-    known = (LAPLACE, ZONOTOPE, GAUSSIAN)
+    known = (LAPLACE, ZONOTOPE, BALL, GAUSSIAN)
     return [
         one
         for one in MECHANISMS.values()
@@ -300,6 +304,32 @@ def _sets() -> tuple[list[Words], list[Words]]:
     return first, rest
 
 
+def _balls() -> tuple[list[Words], list[Words]]:
+    """Noise of the ball in other settings, in the quick form and beyond.
+
+    With exposures its bound is reached by people with wins and ties in the right proportion, which one answer per pair
+    does not allow; tests/mechanisms/test_ball.py searches there, and for ties that are counted apart.
+    """
+    ball: Words = {"mechanism": BALL}
+    net_wins, wins, clipped = {"method": Method.NET_WINS}, {"method": Method.WINS}, ANSWERS | {"clip": CLIP}
+    first: list[Words] = [
+        VOTES | ball | net_wins,
+        PEOPLE | ball | net_wins | SPREAD,
+    ]
+    rest: list[Words] = [
+        PEOPLE | ball | SPLIT,
+        PEOPLE | ball | net_wins | SPLIT,
+        PEOPLE | ball | SPREAD,
+        PEOPLE | ball | SPREAD | {"neighbours": "outcome"},
+        *(clipped | ball | net_wins | {"neighbours": neighbours} for neighbours in Neighbours),
+        clipped | ball | wins,
+        clipped | ball | net_wins | {"pairs": CHORD},
+        CAPPED | ball | net_wins,
+        PEOPLE | ball | net_wins | {"items": 6, "set_size": 3},
+    ]
+    return first, rest
+
+
 def _tied() -> tuple[list[Words], list[Words]]:
     """The weight of all ties beside other counts, in the quick form and beyond.
 
@@ -353,6 +383,7 @@ def black_box_cases(epsilons: Sequence[float], *, quick: bool) -> Iterator[Case]
     first = {
         LAPLACE: partial(make_case, LAPLACE, "comparison"),
         ZONOTOPE: partial(make_case, ZONOTOPE, "person", one_per_pair=True),
+        BALL: partial(make_case, BALL, "person", max_per_person=LIMIT),
         GAUSSIAN: partial(make_case, GAUSSIAN, "comparison", delta=DELTA),
         PERMUTE_AND_FLIP: partial(make_case, PERMUTE_AND_FLIP, "comparison"),
     }
@@ -404,6 +435,7 @@ def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
     yield make_case(ZONOTOPE, method=Method.NET_WINS, items=3, **pairs)
     yield make_case(ZONOTOPE, method=Method.WIN_RATE, items=3, **pairs)
     yield make_case(GAUSSIAN, **coarse)
+    yield make_case(BALL, method=Method.WIN_RATE, items=3, **people)
     yield make_case(LAPLACE, method=Method.WINS, items=3, groups=GROUPS, **people)
     yield make_case(PERMUTE_AND_FLIP.of_top(2), method=Method.NET_WINS, items=3, **people)
     yield make_case(EXPONENTIAL.of_top(2), method=Method.NET_WINS, items=3, delta=DELTA, **pairs)
@@ -422,6 +454,8 @@ def noise_cases(epsilon: float, *, quick: bool) -> Iterator[Case]:
     yield make_case(GAUSSIAN, method=Method.WIN_RATE, items=3, delta=DELTA, **people)
     yield make_case(ZONOTOPE, items=3, groups=GROUPS, **pairs)
     yield make_case(GAUSSIAN, groups=GROUPS, **coarse)
+    yield make_case(BALL, method=Method.WINS, items=5, groups=GROUPS, **people)
+    yield make_case(BALL, "comparison", method=Method.NET_WINS, items=4, epsilon=epsilon)
     yield make_case(ZONOTOPE, method=Method.NET_WINS, pairs=PATH, **pairs)
     yield make_case(ZONOTOPE, pairs=CHORD, **pairs)
     yield make_case(LAPLACE, method=Method.WINS, items=3, epsilon=epsilon, **CAPPED)

@@ -69,6 +69,8 @@ def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
         parts = list(_lattice(noises, lambda k: laplace_cdf(k, noise.scale)))
     elif isinstance(noise, lattice.GaussianNoise):
         parts = list(_lattice(noises, lambda k: gaussian_cdf(k, noise.scale)))
+    elif isinstance(noise, knorm.BallNoise):
+        parts = list(_balls(noise, noises.astype(np.float64)))
     elif isinstance(noise, knorm.KNormNoise):
         parts = list(_k_norm(calibrated, noise, noises))
     else:
@@ -195,6 +197,32 @@ def _zonotope(body: knorm.Zonotope, points: Floats) -> Iterator[Fit]:
         _, counts = np.unique(norms.facets(body, points), return_counts=True)
         missing = np.zeros(max(0, number - len(counts)), dtype=np.int64)
         yield Fit("facets", pearson(np.concatenate([counts, missing]), np.full(max(number, len(counts)), 1 / number)))
+
+
+def _balls(noise: knorm.BallNoise, points: Floats) -> Iterator[Fit]:
+    """For each ball: ‖z‖/unit is Gamma(d), and the direction of z is uniform, so that (a·z/‖z‖)² is Beta(½, (d − 1)/2)
+    for any fixed direction a: along an entry, and across all of them."""
+    lengths, start = norms.ball_lengths(noise, points), 0
+    for ball, length in zip(noise.balls, lengths.T, strict=True):
+        d, part = ball.dimension, points[:, start : start + ball.size]
+        start += ball.size
+        yield Fit("length", uniform_fit(special.gammainc(d, length)))
+        yield Fit("sign", pearson(np.bincount(part[:, 0] > 0, minlength=2), np.array([0.5, 0.5])))
+        if ball.unit > FINE:
+            parity = np.bincount(part[:, 0].astype(np.int64) % 2, minlength=2)
+            yield Fit("last digit", pearson(parity, np.array([0.5, 0.5])))
+        for name, axis in () if d == 1 else _axes(ball):
+            along = (part @ axis / (length * float(ball.unit))) ** 2
+            yield Fit(name, uniform_fit(special.betainc(0.5, (d - 1) / 2, np.clip(along, 0, 1))))
+
+
+def _axes(ball: knorm.Ball) -> Iterator[tuple[str, Floats]]:
+    """Two fixed directions within the span: of the first entry, and of entries that alternate in sign."""
+    first, across = np.zeros(ball.size), np.resize([1.0, -1.0], ball.size)
+    first[0] = 1.0
+    for name, axis in (("first entry", first), ("across entries", across)):
+        inside = axis - axis.mean() if ball.sum_zero else axis
+        yield name, inside / np.linalg.norm(inside)
 
 
 def _equal_facets(body: knorm.Zonotope) -> int | None:

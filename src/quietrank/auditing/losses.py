@@ -35,6 +35,9 @@ def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Inte
     if isinstance(noise, lattice.GaussianNoise):
         apart = (other - one).astype(np.float64)
         return np.asarray((apart @ apart - 2 * from_one @ apart) / (2 * noise.scale**2))
+    if isinstance(noise, knorm.BallNoise):
+        lengths = [norms.ball_lengths(noise, points).sum(axis=1) for points in (from_other, from_one)]
+        return np.asarray(lengths[0] - lengths[1])
     if not isinstance(noise, knorm.KNormNoise):
         return norms.log_density(calibrated, from_one) - norms.log_density(calibrated, from_other)
     if isinstance(noise.body, knorm.Zonotope):

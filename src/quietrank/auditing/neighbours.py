@@ -15,10 +15,12 @@ import numpy as np
 
 from quietrank.auditing.cases import Case
 from quietrank.maths import zonotopes
+from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.promise.privacy import Design, Neighbours, Unit
 from quietrank.statistics.method import Method, Ties
+from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES
 
 Answer = tuple[int, int, str]
 """two items and `a`, `b`, `tie`, `?` for an outcome that cannot be read, or empty text for none"""
@@ -258,7 +260,21 @@ def _constructed(case: Case) -> list[tuple[Saying, Saying]]:
     ]
     if case.items.in_sets:
         many = [*((one * limit, other * (20 * limit + 1)) for other in far), *many]
-    return [*apart, *whole, *many, *rest] if case.privacy.one_per_pair else [*apart, *many, *whole, *rest]
+    first_ones = [*apart, *_wins_and_ties(case)]
+    return [*first_ones, *whole, *many, *rest] if case.privacy.one_per_pair else [*first_ones, *many, *whole, *rest]
+
+
+def _wins_and_ties(case: Case) -> list[tuple[Saying, Saying]]:
+    """Where balls side by side add up what net wins and exposures move by: ties on other items make the exposures of a
+    clipped person larger, so that both move, and the turned wins of somebody without ties do the rest."""
+    if case.mechanism != BALL or case.statistic != NET_WINS_AND_EXPOSURES:
+        return []
+    (i, j), (k, m) = case.items.graph.edges[0], case.items.graph.edges[-1]
+    wins, beta = 8 * case.privacy.limit, float(case.calibrated.share)
+    ties = 0 if case.privacy.design is Design.UNIFORM else round(wins * 0.375 / beta)
+    said: Saying = ((i, j, "a"),) * wins + ((k, m, "tie"),) * ties
+    both = [(said, ((i, j, "b"),) * wins), (said, _turned(said))]
+    return both[::-1] if case.groups and not case.spread else both
 
 
 def _furthest(case: Case) -> tuple[int, tuple[int, ...]]:

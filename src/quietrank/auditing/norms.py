@@ -5,6 +5,7 @@ All in exact fractions: a weight rounded up by a millionth breaks the bound. For
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from quietrank.mechanisms import gaussian, laplace, selection, zonotope
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.noise import knorm, lattice
 from quietrank.noise.selection import TopNoise
+from quietrank.promise.accounting import as_written
 
 ROUNDING = 1e-9
 """what floating point may add to a computed loss, relative"""
@@ -25,12 +27,15 @@ INFINITE = Fraction(10**9)
 
 
 def allowed(calibrated: Calibrated) -> Fraction:
-    """The sensitivity that was derived, in votes (squared for L2), or in units of K; of other noise ε itself."""
+    """The sensitivity that was derived, in votes (squared for L2), or in units of K; of balls side by side, and of
+    other noise, ε itself."""
     promise, statistic = calibrated.promise, calibrated.statistic
     if isinstance(calibrated.noise, TopNoise):
         return selection.apart_reach(promise, statistic, calibrated.clip, rounds(calibrated.noise))
     if isinstance(calibrated.noise, lattice.GaussianNoise):
         return gaussian.l2_reach(promise, statistic, calibrated.clip)
+    if isinstance(calibrated.noise, knorm.BallNoise):
+        return Fraction(as_written(calibrated.privacy.epsilon))
     if _body(calibrated) is not None:
         return zonotope.gauge_reach(promise, statistic)
     if is_known(calibrated):
@@ -40,7 +45,8 @@ def allowed(calibrated: Calibrated) -> Fraction:
 
 def is_known(calibrated: Calibrated) -> bool:
     """Whether the noise is of a kind that this audit has formulas of its own for; other noise is taken at its law."""
-    return isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise | knorm.KNormNoise | TopNoise)
+    kinds = lattice.LaplaceNoise | lattice.GaussianNoise | knorm.KNormNoise | knorm.BallNoise | TopNoise
+    return isinstance(calibrated.noise, kinds)
 
 
 def rounds(noise: TopNoise) -> int:
@@ -70,6 +76,8 @@ def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
         return max(_apart(difference, calibrated.noise), _apart(-difference, calibrated.noise)) * step
     if isinstance(calibrated.noise, lattice.GaussianNoise):
         return sum(int(x) ** 2 for x in difference) * step**2
+    if isinstance(calibrated.noise, knorm.BallNoise):
+        return _lengths_below(calibrated.noise, difference)
     body = _body(calibrated)
     if body is not None:
         return zonotope_gauge(body, signed(calibrated, difference).tolist()) * step
@@ -82,6 +90,31 @@ def _apart(difference: Integers, noise: TopNoise) -> Fraction:
     """k times the largest entry minus the k smallest."""
     k, ascending = rounds(noise), sorted(int(x) for x in difference)
     return Fraction(k * ascending[-1] - sum(ascending[:k]))
+
+
+def _lengths_below(noise: knorm.BallNoise, difference: Integers) -> Fraction:
+    """Σ ‖Δ_k‖₂/unit_k over the balls, each length rounded down by less than 2^-64 of a step: a movement that is said to
+    be too far is. Without end where values that must sum to zero do not."""
+    total, start = Fraction(0), 0
+    for ball in noise.balls:
+        part = [int(x) for x in difference[start : start + ball.size]]
+        if ball.sum_zero and sum(part) != 0:
+            return INFINITE
+        total += Fraction(math.isqrt(sum(x * x for x in part) << 128), 1 << 64) / ball.unit
+        start += ball.size
+    return total
+
+
+def ball_lengths(noise: knorm.BallNoise, points: Floats) -> Floats:
+    """‖z_k‖₂/unit_k for many real points: a column for each ball; projected onto the plane of sum zero, because of
+    rounding."""
+    columns, start = [], 0
+    for ball in noise.balls:
+        part = points[:, start : start + ball.size]
+        part = part - part.mean(axis=1, keepdims=True) if ball.sum_zero else part
+        columns.append(np.sqrt((part**2).sum(axis=1)) / float(ball.unit))
+        start += ball.size
+    return np.column_stack(columns)
 
 
 def _loss_at_the_centre(calibrated: Calibrated, difference: Integers) -> float:

@@ -38,7 +38,7 @@ def plan(
     neighbours: options.Neighbours = "replace",
     design: options.Design = "private",
     delta: options.Delta = 0.0,
-    clip: Annotated[float | None, options.promise("C, for Gaussian noise; chosen if not given.", "C")] = None,
+    clip: Annotated[float | None, options.promise("C, for ball and Gaussian noise; chosen if not given.", "C")] = None,
     target: Annotated[
         str | None, options.ranking('Instead of ε: "top-5 error 0.1", "rank error 0.5" or "winner 0.9".', "TARGET")
     ] = None,

@@ -50,7 +50,9 @@ def rank(
     delta: options.Delta = 0.0,
     clip: Annotated[
         float | None,
-        options.promise("C, for Gaussian noise: the most a person may move the counts, as a Euclidean norm.", "C"),
+        options.promise(
+            "C, for ball and Gaussian noise: the most a person may move the counts, as a Euclidean norm.", "C"
+        ),
     ] = None,
     by: options.By = None,
     groups: options.Groups = None,

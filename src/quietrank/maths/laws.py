@@ -1,11 +1,13 @@
-"""Values and a scale in, the law of Laplace noise out; independent, or given a sum of zero.
+"""Values and a scale in, the law of Laplace noise out, independent or given a sum of zero; and of noise of a ball.
 
-docs/proofs/zonotope.md derives the second form.
+docs/proofs/zonotope.md derives the second form, docs/proofs/ball.md the third.
 """
 
 from __future__ import annotations
 
-from math import lgamma, log
+from dataclasses import dataclass
+from functools import lru_cache
+from math import lgamma, log, pi, sqrt
 
 import numpy as np
 from scipy import special
@@ -46,3 +48,57 @@ def sum_zero_log_density(noise: Floats, scale: float) -> Floats:
     log_cases = lgamma(2 * d + 1) - 2 * lgamma(d + 1)
     centred = noise - noise.mean(axis=-1, keepdims=True)
     return np.asarray(-np.abs(centred).sum(axis=-1) / scale - d * log(scale / 2) - log_cases)
+
+
+@dataclass(frozen=True)
+class BallPart:
+    """Noise of density ∝ exp(−‖z‖₂/unit) on all vectors, or on those that sum to zero."""
+
+    size: int
+    sum_zero: bool
+    unit: float
+
+    @property
+    def dimension(self) -> int:
+        return self.size - 1 if self.sum_zero else self.size
+
+    @property
+    def deviation(self) -> float:
+        """E‖z‖² = d(d + 1) squared units, equally for all entries."""
+        return self.unit * sqrt(self.dimension * (self.dimension + 1) / self.size)
+
+    def cdf(self, x: Floats) -> Floats:
+        """P(an entry ≤ x): exp(−‖z‖) is a mixture of normal densities of variance 2G, G ~ Gamma((d + 1)/2), so an entry
+        is √(2G)·N, times the length of its axis within the span. The mean over G is taken at fixed points of its
+        distribution."""
+        along = self.unit * sqrt(self.dimension / self.size)
+        points, weights = _mixture(self.dimension)
+        inside = np.asarray(x, dtype=np.float64)[..., None] / (along * points)
+        return np.asarray(special.ndtr(inside) @ weights)
+
+    def log_density(self, noise: Floats) -> Floats:
+        """Of rows, as a density of all entries but one where they sum to zero.
+
+        ∫exp(−‖z‖)dz = Γ(d)·2π^(d/2)/Γ(d/2), and the plane of sum zero over its first n − 1 entries is √n as large.
+        """
+        d, mean = self.dimension, noise.mean(axis=-1, keepdims=True) if self.sum_zero else 0.0
+        log_sphere = log(2) + d / 2 * log(pi) - lgamma(d / 2)
+        log_plane = log(self.size) / 2 if self.sum_zero else 0.0
+        lengths = np.linalg.norm(noise - mean, axis=-1)
+        return np.asarray(-lengths / self.unit - lgamma(d) - d * log(self.unit) - log_sphere + log_plane)
+
+    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
+        z = rng.normal(size=(draws, self.size))
+        if self.sum_zero:
+            z -= z.mean(axis=1, keepdims=True)
+        radius = rng.gamma(self.dimension, self.unit, (draws, 1))
+        return np.asarray(z * (radius / np.linalg.norm(z, axis=1, keepdims=True)))
+
+
+@lru_cache(maxsize=64)
+def _mixture(dimension: int) -> tuple[Floats, Floats]:
+    """√(2G) at Gauss–Legendre points of the distribution of G, close to each other at both ends, and their weights."""
+    nodes, weights = special.roots_legendre(400)
+    t = (1 + nodes) / 2
+    share = t**3 * (10 - 15 * t + 6 * t**2)
+    return np.sqrt(2 * special.gammaincinv((dimension + 1) / 2, share)), weights / 2 * 30 * (t * (1 - t)) ** 2

@@ -1,8 +1,8 @@
 """A promise and a method in, the mechanism with the least expected error out; from public values alone.
 
-Candidates are the mechanisms that fit the promise: Laplace noise always (where a person's total weight is bounded),
-the zonotope with one answer per pair, Gaussian noise only where δ > 0 was given. They are compared by the standard
-deviation of the noise on what items are ranked by, relative to the weight that votes still have after clipping.
+Candidates are the mechanisms that fit the promise: Laplace noise (where a person's total weight is bounded), the
+zonotope with one answer per pair, the ball, Gaussian noise only where δ > 0 was given. They are compared by the
+standard deviation of the noise on what items are ranked by, relative to the weight that clipping leaves of the votes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from quietrank.statistics.method import Method, Ties, statistic_for
 from quietrank.statistics.statistic import Statistic
 
 LEFT_BY_CLIPPING = 0.9
-"""Clipping at the typical norm scales about half of all people down, by 10 % on average and often less."""
+"""Clipping at the typical norm scales about half of all people down, by 10 % on average and often less; clipping
+further down scales most people down, in proportion."""
 
 NOISE_ALONE = 1.0
 """A bin below this many scales of its noise counts as empty: a dozen empty bins would add up to a crowd."""
@@ -65,9 +66,7 @@ def choose(
         each.calibrate(promise, released_by(each, promise, method, ties)) for each in candidates(promise, method, ties)
     ]
     if not fitting:
-        raise PrivacyError(
-            f"no mechanism fits: give {option('max_per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
-        )
+        raise PrivacyError(f"no mechanism fits: give {option('max_per_person')}, or a {option('clip')}")
     fitting.sort(key=expected_noise)
     return Choice(fitting[0], tuple((noise.mechanism.name, expected_noise(noise)) for noise in fitting))
 
@@ -89,7 +88,19 @@ def released_by(mechanism: Mechanism, promise: Promise, method: Method, ties: Ti
 
 def expected_noise(noise: Calibrated) -> float:
     """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves."""
-    return noise.noise_sd if noise.clip is None else noise.noise_sd / LEFT_BY_CLIPPING
+    return noise.noise_sd / left_by_clipping(noise)
+
+
+def left_by_clipping(noise: Calibrated) -> float:
+    """The part of their votes that people keep, as a rule; nobody knows where there is no L."""
+    promise, clip = noise.promise, noise.clip
+    if clip is None:
+        return 1.0
+    if promise.privacy.max_per_person is None:
+        return LEFT_BY_CLIPPING
+    items, votes = promise.items, promise.privacy.max_per_person
+    typical = math.sqrt(typical_square(votes, len(items), clip.squares, items.shown))
+    return LEFT_BY_CLIPPING * min(1.0, float(clip.norm) / typical)
 
 
 # ---- a limit for people ---------------------------------------------------------------------------------------------

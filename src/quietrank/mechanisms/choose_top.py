@@ -14,7 +14,7 @@ import numpy as np
 
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.choose import Choice, Limited, choose, expected_noise
+from quietrank.mechanisms.choose import Choice, Limited, choose, expected_noise, left_by_clipping
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.selection import Exponential, Selection, SelectionLaw, left_of
@@ -43,9 +43,8 @@ def blur(noise: Calibrated) -> float:
     law, (many, few) = noise.law, KAPPA
     if not isinstance(law, SelectionLaw):
         return expected_noise(noise)
-    left = noise.noise_sd / expected_noise(noise)
-    if isinstance(noise.clip, RangeClip):
-        left = left_of(noise.clip, noise.promise)
+    clip = noise.clip
+    left = left_of(clip, noise.promise) if isinstance(clip, RangeClip) else left_by_clipping(noise)
     return law.scale * (GUMBEL if law.gumbel else 1.0) / (many + few / law.items) / left
 
 

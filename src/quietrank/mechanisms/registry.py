@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from quietrank.errors import PrivacyError, option
+from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
@@ -15,13 +16,16 @@ from quietrank.mechanisms.zonotope import ZONOTOPE
 AUTO = "auto"
 
 MechanismWord = (
-    Mechanism | Literal["auto", "laplace", "zonotope", "gaussian", "perturbed-mle", "permute-and-flip", "exponential"]
-)
+    Mechanism
+    | Literal[
+        "auto", "laplace", "zonotope", "ball", "gaussian", "perturbed-mle", "permute-and-flip", "exponential"
+    ]
+)  # fmt: skip
 """what callers may write: a name of the library's own, or the object; a type checker does not know other names"""
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
-    for mechanism in (LAPLACE, ZONOTOPE, GAUSSIAN, PERTURBED_MLE, PERMUTE_AND_FLIP, EXPONENTIAL)
+    for mechanism in (LAPLACE, ZONOTOPE, BALL, GAUSSIAN, PERTURBED_MLE, PERMUTE_AND_FLIP, EXPONENTIAL)
 }
 
 

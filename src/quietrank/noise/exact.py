@@ -62,6 +62,14 @@ def exponential_sum(uniforms: list[arb]) -> arb:
     return -product.log()
 
 
+def normals(uniforms: list[arb]) -> list[arb]:
+    """As many independent standard normals as there are uniforms, an even number, by Box and Muller (1958)."""
+    half = len(uniforms) // 2
+    lengths = [(-2 * uniform.log()).sqrt() for uniform in uniforms[:half]]
+    turns = [(2 * uniform).sin_cos_pi() for uniform in uniforms[half:]]
+    return [length * part for length, parts in zip(lengths, turns, strict=True) for part in parts]
+
+
 def exactly(value: Fraction) -> arb:
     """A rational number as an interval."""
     return arb(fmpq(fmpz(value.numerator), fmpz(value.denominator)))

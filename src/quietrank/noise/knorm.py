@@ -2,7 +2,7 @@
 
 ‖z‖_K, the gauge of a symmetric convex body K, is the factor by which K must be scaled up to contain z. If neighbours
 differ by a vector in K, real-valued noise of this density is ε-DP (Hardt and Talwar 2010). The values are whole
-steps, so rounding the noise is rounding the real-valued result: post-processing. Both draws are exact (`exact.py`).
+steps, so rounding the noise is rounding the real-valued result: post-processing. All draws are exact (`exact.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from quietrank.noise.exact import exactly, exponential_sum, rounded, saturating_sum
+from quietrank.noise.exact import exactly, exponential_sum, normals, rounded, saturating_sum
 from quietrank.noise.lattice import LaplaceNoise
 from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
 from quietrank.promise.graph import Graph
@@ -114,6 +114,48 @@ class SumZero:
                 return k
             left -= weight
         raise AssertionError("unreachable: the draw is below the sum of the weights")
+
+
+@dataclass(frozen=True)
+class Ball:
+    """K = the Euclidean unit ball of all vectors, or of those that sum to zero: noise r·u, density ∝ exp(−‖z‖₂/unit).
+
+    u is uniform on the sphere: normals, less their mean where they must sum to zero, over their length. The density
+    of r is then ∝ r^(d−1)·exp(−r/unit): r ~ Gamma(d). (Gamma(d + 1) goes with a point of the ball, not of the sphere.)
+    """
+
+    size: int
+    unit: Fraction
+    """the scale of r: one unit of length at this ε, in lattice steps"""
+    sum_zero: bool = False
+
+    @property
+    def dimension(self) -> int:
+        """d of K."""
+        return self.size - 1 if self.sum_zero else self.size
+
+    def draw(self) -> list[int]:
+        n, d = self.size, self.dimension
+
+        def noise(uniforms: list[arb]) -> list[arb]:
+            radius = exponential_sum(uniforms[:d]) * exactly(self.unit)
+            direction = normals(uniforms[d:])[:n]
+            mean = sum(direction, arb(0)) / n if self.sum_zero else arb(0)
+            direction = [entry - mean for entry in direction]
+            factor = radius / sum((entry * entry for entry in direction), arb(0)).sqrt()
+            return [factor * entry for entry in direction]
+
+        return rounded(noise, d + n + n % 2)
+
+
+@dataclass(frozen=True)
+class BallNoise:
+    """Noise from balls, side by side: each part of the values has its own, drawn by itself."""
+
+    balls: tuple[Ball, ...]
+
+    def add_to(self, values: Integers) -> Integers:
+        return saturating_sum(values, [entry for ball in self.balls for entry in ball.draw()])
 
 
 @dataclass(frozen=True)

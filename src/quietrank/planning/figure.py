@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
     from quietrank.planning.result import Plan
 
-COLOURS = {"laplace": ("#0072B2", "o"), "zonotope": ("#D55E00", "s"), "gaussian": ("#009E73", "^")}
+COLOURS = {
+    "laplace": ("#0072B2", "o"),
+    "zonotope": ("#D55E00", "s"),
+    "ball": ("#CC79A7", "D"),
+    "gaussian": ("#009E73", "^"),
+}
 """Okabe and Ito's palette, and a marker for each."""
 FLOOR: dict[str, Any] = {"color": "#555555", "linestyle": "--", "linewidth": 1.0}
 

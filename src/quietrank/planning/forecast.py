@@ -21,6 +21,7 @@ from quietrank.planning.memory import require_memory
 from quietrank.planning.question import Question
 from quietrank.planning.scoring import Maker, Noise
 from quietrank.planning.survey import Advance, Counts, Simulated, plain_weight, simulate
+from quietrank.promise.promise import Clip
 from quietrank.statistics.method import Method, needs_pairs
 from quietrank.statistics.scores import SCORES
 
@@ -62,6 +63,7 @@ class Forecast:
     question: Question
     advance: Advance = lambda amount: None
     _noise: dict[Law, Floats] = field(default_factory=dict)
+    _simulated: dict[Clip | None, Simulated] = field(default_factory=dict)
     _predictions: dict[tuple[str, float], Prediction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -72,9 +74,7 @@ class Forecast:
             )
         require_memory(self.question)
         if not self.mechanisms:
-            raise PrivacyError(
-                f"no mechanism fits: give {option('per_person')}, or {option('delta', '1e-6')} with a {option('clip')}"
-            )
+            raise PrivacyError(f"no mechanism fits: give {option('per_person')}, or a {option('clip')}")
 
     # ---- what can be asked -----------------------------------------------------------------------------------------
 
@@ -100,8 +100,9 @@ class Forecast:
         return self._predictions[key]
 
     def _predict(self, mechanism: Mechanism, epsilon: float) -> Prediction:
-        calibrated, simulated = self._calibrated(mechanism, epsilon), self.simulated
-        counts = simulated.plain if calibrated.clip is None or simulated.clipped is None else simulated.clipped
+        calibrated = self._calibrated(mechanism, epsilon)
+        simulated = self.simulated if calibrated.clip is None else self._simulated_with(calibrated.clip)
+        counts = simulated.plain if simulated.clipped is None or calibrated.clip is None else simulated.clipped
         noise = Noise(self._unit_noise(calibrated.law), calibrated.law.size)
         return replace(self._prediction(Maker.of(calibrated), counts, noise), epsilon=epsilon)
 
@@ -115,13 +116,20 @@ class Forecast:
 
     @cached_property
     def simulated(self) -> Simulated:
+        """Counts without a clip, and beside them with that of the first mechanism that has one."""
+        epsilon = self.question.promise.privacy.epsilon
+        clips = [self._calibrated(mechanism, epsilon).clip for mechanism in self.mechanisms]
+        return self._simulated_with(next((clip for clip in clips if clip is not None), None))
+
+    def _simulated_with(self, clip: Clip | None) -> Simulated:
+        """The same surveys for every clip: the counts beside it are the same."""
         question, privacy = self.question, self.question.promise.privacy
-        clips = [self._calibrated(mechanism, privacy.epsilon).clip for mechanism in self.mechanisms]
-        clip = next((clip for clip in clips if clip is not None), None)
-        return simulate(
-            question.survey, privacy, clip, question.runs, question.seed,
-            keep_pairs=needs_pairs(question.method, privacy), advance=self.advance,
-        )  # fmt: skip
+        if clip not in self._simulated:
+            self._simulated[clip] = simulate(
+                question.survey, privacy, clip, question.runs, question.seed,
+                keep_pairs=needs_pairs(question.method, privacy), advance=self.advance,
+            )  # fmt: skip
+        return self._simulated[clip]
 
     def _calibrated(self, mechanism: Mechanism, epsilon: float) -> Calibrated:
         return choose(self.question.counts_at(epsilon), self.question.method, mechanism).noise

@@ -14,6 +14,7 @@ from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.planning.question import FEWEST_REPETITIONS, Question
 from quietrank.planning.scoring import BLOCK
 from quietrank.planning.survey import Survey, sampled_people
+from quietrank.promise.privacy import Unit
 from quietrank.statistics.method import needs_pairs
 
 MOST_BYTES = 2_000_000_000
@@ -41,17 +42,22 @@ def require_memory(question: Question) -> None:
 def bytes_needed(question: Question) -> int:
     """An estimate from above."""
     survey = question.survey
-    clipping = question.privacy.delta > 0
+    clips = _clips(question)
     held = 8 * question.runs * survey.items * _held(question)
     names = 200 * survey.items
     pairs = _pairs(question) if needs_pairs(question.method, question.privacy) else 0
-    return BASE + held + names + pairs * (2 if clipping else 1) + _one_repetition(survey, clipping) + _block(survey)
+    return BASE + held + names + pairs * (2 * clips or 1) + _one_repetition(survey, clips > 0) + _block(survey)
+
+
+def _clips(question: Question) -> int:
+    """By how many clips people are bounded: the ball's and, where δ > 0 allows it, that of Gaussian noise."""
+    return (2 if question.privacy.delta > 0 else 1) if question.privacy.unit is Unit.PERSON else 0
 
 
 def _held(question: Question) -> int:
-    """Numbers per repetition and item: 4 for the truth, 2 for counts, 2 for each noise, and 4 temporary ones."""
-    clipping = question.privacy.delta > 0
-    return 4 + (4 if clipping else 2) + 2 * _mechanisms(question) + 4
+    """Numbers per repetition and item: 4 for the truth, 2 for counts, or 4 for each clip, 2 for each noise, and 4
+    temporary ones."""
+    return 4 + (4 * _clips(question) or 2) + 2 * _mechanisms(question) + 4
 
 
 def _mechanisms(question: Question) -> int:

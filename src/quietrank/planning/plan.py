@@ -78,7 +78,8 @@ def plan(
     solve      what to find for a target. "epsilon": the smallest ε. "people": the fewest people at the given ε.
     unit, neighbours, design  "person", "comparison"; "replace", "add-remove", "outcome"; "private", "uniform", "public"
     delta, one_per_pair, max_per_person, clip  as for `Privacy`; without max_per_person the limit is per_person
-    mechanism  "auto": all that keep the promise; "laplace", "zonotope", "gaussian", a `Mechanism`; not "perturbed-mle"
+    mechanism  "auto": all that keep the promise; "laplace", "zonotope", "ball", "gaussian", a `Mechanism`; not
+               "perturbed-mle"
     method     "auto", "net-wins", "wins", "win-rate", "bradley-terry", as for `rank`
     top_k      how many of the best items the top error is about; 5 if there are enough
     spread     how far apart items are. "close", "typical", "clear": the better of two wins 58, 65 or 75 % of the votes.

@@ -103,7 +103,7 @@ def rank_options(plan: Plan) -> str:
     words += [f"--neighbours {privacy.neighbours}"] if privacy.neighbours != "replace" else []
     words += [f"--design {privacy.design}"] if privacy.design is not Design.PRIVATE else []
     words += [f"--delta {plain_number(best.delta)}"] if best.delta > 0 else []
-    words += [f"--clip {plain_number(privacy.clip)}"] if privacy.clip is not None and best.delta > 0 else []
+    words += [f"--clip {plain_number(privacy.clip)}"] if privacy.clip is not None else []
     words += [f"--mechanism {best.mechanism}"] if not best.chosen else []
     words += [f"--method {question.method}"] if question.method != "auto" else []
     return " ".join(words)

@@ -88,7 +88,7 @@ class Privacy:
                     more than L votes of each person count, so that a ledger for people can account for the release.
     one_per_pair    True: what a person said about one pair is averaged into one answer
     clip            C: a person's votes are scaled down until they add no more than this Euclidean norm to the
-                    counts; for Gaussian noise only
+                    counts; for ball noise and, with delta, Gaussian noise
 
     A person is bounded by at least one of the last three.
 
@@ -191,7 +191,7 @@ class Privacy:
                 "number"
             )
         if self.max_per_person is None:
-            raise PrivacyError(f"{option('max_per_person')} is needed here: a clip bounds Gaussian noise only")
+            raise PrivacyError(f"{option('max_per_person')} is needed here: a clip bounds ball and Gaussian noise only")
         return self.max_per_person
 
     @property

@@ -47,6 +47,7 @@ FIGURES = {
 PROOFS = {
     "laplace": "noisy-tally.md",
     "zonotope": "zonotope.md",
+    "ball": "ball.md",
     "gaussian": "gaussian.md",
     "perturbed-mle": "perturbed-mle.md",
     "permute-and-flip": "selection.md",

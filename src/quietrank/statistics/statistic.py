@@ -127,6 +127,12 @@ class Statistic(ABC):
         """The largest squared L2 distance of contributions of norm C, in units of C²: ‖x‖² or ‖x − x'‖² ≤ (2C)²."""
         return Fraction(1 if change is Neighbours.ADD_REMOVE else 4)
 
+    def l2_parts(self, change: Neighbours) -> tuple[Fraction, ...]:
+        """f_k such that Σ_k ‖Δ_k‖²/f_k ≤ C² for the change Δ_k of each of its parts, in the order of `squares`: the
+        first moves as `l2` says, and the others are not negative (docs/proofs/ball.md, section 3)."""
+        of_others = Fraction(2 if change is Neighbours.REPLACE else 1)
+        return (self.l2(change), *(of_others for _ in self.squares[1:]))
+
     def gauge(self, change: Neighbours) -> Fraction | None:
         """The factor by which the zonotope mechanism's body K must be scaled to contain the difference; None: no K."""
         return None

@@ -178,8 +178,8 @@ def _clipped(rows: ir.Table, clip: Clip, bounded: Bounded) -> ir.Table:
     engine = rows.get_backend().name
     if engine not in EXACT_DECIMALS and not isinstance(clip, RangeClip):
         raise VotesError(
-            f"the Gaussian mechanism needs exact decimals, which the engine {engine} does not have; give the votes as "
-            f"a file or a data frame, or use {option('mechanism', 'laplace')}"
+            f"clipping, for ball and Gaussian noise, needs exact decimals, which the engine {engine} does not have; "
+            f"give the votes as a file or a data frame, or use {option('mechanism', 'laplace')}"
         )
     grid = ANSWER_GRID if bounded.one_per_pair or bounded.shown > 2 else 1
     if bounded.shown > 2:

@@ -1,0 +1,200 @@
+"""Noise of the Euclidean ball on the tally of clipped contributions, calibrated in the L2 norm; without δ.
+
+docs/proofs/ball.md proves the promise and the draw. Every part of a statistic (net wins, exposures, ties) has a ball of
+its own, so that exposures take little from the net wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, isqrt, nextafter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quietrank.errors import PrivacyError, option
+from quietrank.maths import laws
+from quietrank.mechanisms.gaussian import GAUSSIAN, default_clip
+from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
+from quietrank.noise.knorm import Ball, BallNoise
+from quietrank.promise.accounting import Cost, as_written
+from quietrank.promise.privacy import Design, Neighbours, Unit
+from quietrank.promise.promise import FINE, Clip, Promise
+from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN
+from quietrank.statistics.statistic import Spread, Statistic
+from quietrank.statistics.ties import WithTies
+from quietrank.statistics.wins import WINS
+
+if TYPE_CHECKING:
+    from quietrank.arrays import Floats
+
+Weights = tuple[Fraction, ...]
+"""of the parts of a statistic: the noise on a part has the size 1 over its weight"""
+
+EXPOSURES, ALMOST_KNOWN, TIES = Fraction(3, 4), Fraction(1, 8), Fraction(1, 4)
+"""the weights of exposures, of exposures that a uniform design makes almost equal, and of ties, where that of net wins
+is 1: docs/proofs/ball.md, section 5, has the measurements"""
+
+OF_THE_TYPICAL = 0.8
+"""C is this part of a typical norm, so most people are clipped: from there down, noise shrinks like what is left of the
+votes, and further up faster (docs/proofs/ball.md, section 5)"""
+
+PRECISION = 64
+"""bits of a square root"""
+
+
+class BallMechanism(Mechanism):
+    name = "ball"
+    about = "on the tally of clipped people, calibrated in the L2 norm, without delta"
+    statistics = (WINS, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN)
+    automatic = True
+    with_ties = True
+
+    def require(self, promise: Promise, statistic: Statistic) -> None:
+        super().require(promise, statistic.base if isinstance(statistic, WithTies) else statistic)
+        statistic.require_secret(promise)
+        if promise.privacy.unit is Unit.COMPARISON and len(statistic.squares) > 1:
+            raise PrivacyError(
+                f"of single votes the ball mechanism releases net wins or wins alone, not {statistic}; use "
+                f"{option('mechanism', 'laplace')}, or {option('method', 'net-wins')}"
+            )
+
+    def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
+        """People are clipped to C, and there is no δ; single votes need no clipping, because their norm is known."""
+        if promise.privacy.unit is Unit.COMPARISON:
+            return promise.pure, None
+        norm = promise.privacy.clip or usual_clip(promise, statistic)
+        return promise.changed(delta=0.0, clip=norm), Clip(Fraction(norm), statistic.norm(promise))
+
+    def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
+        return GAUSSIAN.ties_share(promise, statistic)
+
+    def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
+        share, weights = statistic.share(promise), usual_weights(promise, statistic)
+        step = min(promise.half_vote * statistic.lattice(promise), FINE)
+        reach = l2_sum_reach(promise, statistic, clip, weights)
+        unit = _float_above(reach / Fraction(as_written(promise.privacy.epsilon)))  # in votes
+        noise = _noise(statistic, len(promise.items), [Fraction(unit) / weight / step for weight in weights])
+        figures: dict[str, Figure] = {
+            "sensitivity": float(reach), "norm": "L2", "scale": unit, "dimension": float(noise.balls[0].dimension)
+        }  # fmt: skip
+        return Calibrated(
+            self, promise, statistic, noise, step,
+            BallLaw(statistic, len(promise.items), unit, tuple(map(float, weights)), float(share)),
+            Cost.pure(promise.privacy.epsilon), tuple(figures.items()), share, clip,
+        )  # fmt: skip
+
+    def loss(self, calibrated: Calibrated) -> Cost:
+        """What these balls cost, if they are those of this statistic's parts."""
+        promise, statistic, clip = calibrated.promise, calibrated.statistic, calibrated.clip
+        people = None if promise.privacy.unit is Unit.COMPARISON else statistic.norm(promise)
+        if (None if clip is None else clip.squares) != people:
+            raise AssertionError("people are clipped in another norm than that of the statistic, or not at all")
+        balls = calibrated.noise.balls if isinstance(calibrated.noise, BallNoise) else ()
+        units = [ball.unit for ball in balls]
+        if len(balls) != len(statistic.squares) or balls != _noise(statistic, len(promise.items), units).balls:
+            return Cost.pure(inf)
+        weights = tuple(1 / (unit * calibrated.step) for unit in units)
+        return Cost.pure(_float_above(l2_sum_reach(promise, statistic, clip, weights)))
+
+
+def usual_clip(promise: Promise, statistic: Statistic) -> float:
+    """C from public values, to two digits."""
+    return float(f"{OF_THE_TYPICAL * default_clip(promise, statistic):.2g}")
+
+
+def usual_weights(promise: Promise, statistic: Statistic) -> Weights:
+    """From public values; whatever they are, the reach is right."""
+    exposures = ALMOST_KNOWN if promise.privacy.design is Design.UNIFORM else EXPOSURES
+    weights = {"exposure": exposures, "ties": TIES}
+    return tuple(weights.get(name, Fraction(1)) for name, _ in statistic.squares)
+
+
+def l2_sum_reach(promise: Promise, statistic: Statistic, clip: Clip | None, weights: Weights) -> Fraction:
+    """The most by which neighbours differ in Σ_k w_k·‖Δ_k‖₂ over the parts of all tallies, in votes; rounded up.
+
+    With Σ_k ‖Δ_k‖²/f_k ≤ C², by Cauchy and Schwarz at most C·√(Σ_k w_k²·f_k); and √G times that where the votes of a
+    person, clipped as a whole, are spread over G tallies. A person who leaves a tally for another changes both.
+    """
+    square = statistic.one_vote(promise) if clip is None else clip.norm**2
+
+    def distance(change: Neighbours) -> Fraction:
+        parts = zip(weights, statistic.l2_parts(change), strict=True)
+        return _root_above(promise.spread * square * sum(weight**2 * part for weight, part in parts))
+
+    return promise.reach(distance)
+
+
+def _root_above(square: Fraction) -> Fraction:
+    """√ rounded up, towards privacy, or exactly."""
+    scaled = square.numerator * square.denominator << 2 * PRECISION
+    root = isqrt(scaled)
+    return Fraction(root + (root * root < scaled), square.denominator << PRECISION)
+
+
+def _float_above(value: Fraction) -> float:
+    """The nearest double that is no smaller: rounded up, towards privacy."""
+    near = float(value)
+    return near if Fraction(near) >= value else nextafter(near, inf)
+
+
+def _noise(statistic: Statistic, items: int, units: list[Fraction]) -> BallNoise:
+    """A ball for each part: net wins sum to zero, and so does their noise; ties are one number."""
+    names = [name for name, _ in statistic.squares]
+    sizes = [1 if name == "ties" else items for name in names]
+    parts = zip(names, sizes, units, strict=True)
+    return BallNoise(tuple(Ball(size, unit, name == "net_wins") for name, size, unit in parts))
+
+
+@dataclass(frozen=True)
+class BallLaw(Law):
+    """r·u for each part, u uniform on the sphere of its dimension d, r ~ Gamma(d) times a unit."""
+
+    statistic: Statistic
+    items: int
+    unit: float
+    """of the first part"""
+    weights: tuple[float, ...]
+    """the unit of a part is that of the first over its weight"""
+    share: float = 1.0
+
+    @property
+    def size(self) -> float:
+        return self.unit
+
+    def of_size(self, size: float) -> BallLaw:
+        return replace(self, unit=size)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "ball", "unit": self.unit, "weights": list(self.weights)}
+
+    @property
+    def _parts(self) -> list[laws.BallPart]:
+        """In votes: exposures are released as βd."""
+        parts = []
+        for (name, _), weight in zip(self.statistic.squares, self.weights, strict=True):
+            unit = self.unit / weight / (self.share if name == "exposure" else 1.0)
+            parts.append(laws.BallPart(1 if name == "ties" else self.items, name == "net_wins", unit))
+        return parts
+
+    @property
+    def spread(self) -> Spread:
+        """An entry is a coordinate of d dimensions, whose excess kurtosis is 6/(d + 1)."""
+        first, *others = self._parts
+        exposure = next((part.deviation for part in others if part.size == self.items), 0.0)
+        return Spread(first.deviation, first.deviation, exposure, 6 / (first.dimension + 1))
+
+    def cdf(self, x: Floats) -> Floats | None:
+        return self._parts[0].cdf(x)
+
+    def log_density(self, noise: Floats) -> Floats | None:
+        parts, start = self._parts, np.cumsum([0, *(part.size for part in self._parts)])
+        each = (part.log_density(noise[..., a : a + part.size]) for part, a in zip(parts, start, strict=False))
+        return np.asarray(sum(each))
+
+    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
+        return np.concatenate([part.sample(rng, draws) for part in self._parts], axis=1)
+
+
+BALL = BallMechanism()
