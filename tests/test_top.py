@@ -108,7 +108,7 @@ def test_the_ledger_pays_first(tmp_path: Path) -> None:
     """A release at exactly the budget is paid for; a second one is refused, and nothing is drawn."""
     privacy = Privacy(1, "person", max_per_person=10)
     ledger = qr.Ledger.create(tmp_path / "budget.db", epsilon=1, data="drinks", unit="person")
-    release = qr.top(votes(), privacy, 2, ledger=ledger)
+    release = qr.top(votes(), privacy, 2, mechanism="permute-and-flip", ledger=ledger)
     (entry,) = ledger.entries()
     assert release.ledger_entry == entry.id
     assert "the first 2 by net wins" in entry.what
