@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import PERSON_GRID, Bounded, Move, Promise
 from quietrank.statistics.method import Method, Ties
+from quietrank.statistics.net_wins import NetWinsAndExposures
 from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import Wins
 from quietrank.votes import bound as bounding
@@ -75,6 +77,7 @@ UNANSWERED = make_case(LAPLACE, "comparison", design="uniform", leaves_out=True)
 TIES = make_case(LAPLACE, "person", max_per_person=3, ties=Ties.DAVIDSON)
 FREE_TIES = make_case(LAPLACE, "person", design="uniform", max_per_person=3, ties=Ties.DAVIDSON)
 CLIPPED_TIES = make_case(GAUSSIAN, "person", max_per_person=3, delta=1e-3, ties=Ties.DAVIDSON)
+CLIPPED_EXPOSURES = make_case(GAUSSIAN, "person", method=Method.WIN_RATE, max_per_person=3, delta=1e-3)
 GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True)
 
 
@@ -468,6 +471,28 @@ def ties_counted_after_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally, "_tied", lambda rows: (rows.y * (2 - rows.y)).sum() * 2 * PERSON_GRID)
 
 
+def the_reach_of_another_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(s, βd) is released with the β of one choice and the reach of another, which is smaller: that of β = ½."""
+    monkeypatch.setattr(NetWinsAndExposures, "l2", lambda self, change: Fraction(2))
+
+
+def a_clip_of_another_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People are clipped in the norm of (s, β'd), with half the β that is released."""
+    squares = bounding._squared_norms
+
+    def another(rows: Any, terms: dict[str, int], apart: tuple[str, ...]) -> Any:
+        return squares(rows, {name: 1 if name == "exposure" else 4 * weight for name, weight in terms.items()}, apart)
+
+    whole = bounding._whole_squares
+
+    def finer(clip: Any) -> tuple[dict[str, int], int]:
+        terms, scale = whole(clip)
+        return terms, 2 * scale
+
+    monkeypatch.setattr(bounding, "_squared_norms", another)
+    monkeypatch.setattr(bounding, "_whole_squares", finer)
+
+
 FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (half_the_laplace_noise, fit, VOTES, "all entries"),
     (half_the_laplace_noise, black_box, TWO_ITEMS, ""),
@@ -526,6 +551,8 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (ties_not_accounted_for, loss, TIES, ""),
     (a_clip_without_ties, bounds, CLIPPED_TIES, "times as far"),
     (ties_counted_after_bounding, bounds, FREE_TIES, "times as far"),
+    (the_reach_of_another_share, bounds, CLIPPED_EXPOSURES, "times as far"),
+    (a_clip_of_another_share, bounds, CLIPPED_EXPOSURES, "times as far"),
 ]
 CHECKS = list(dict.fromkeys((attack, case) for _, attack, case, _ in FAULTS))
 ONE_OF_EACH = [next(check for check in CHECKS if check[0] is attack) for attack in dict.fromkeys(a for a, _ in CHECKS)]
