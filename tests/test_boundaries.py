@@ -166,7 +166,7 @@ def test_what_a_reviewer_reads(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\na privacy reviewer reads {len(listed)} modules, {sum(listed.values())} lines: {', '.join(listed)}")
     assert len(mechanisms) == len(MECHANISMS) >= 4
     assert len(listed) <= 28
-    assert sum(listed.values()) <= 4_650
+    assert sum(listed.values()) <= 4_700
 
 
 def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> None:

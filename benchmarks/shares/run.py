@@ -25,9 +25,9 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.estimate.methods import estimate
 from quietrank.estimate.noisy import NoisyTally
+from quietrank.maths.shares import rate_variance
 from quietrank.mechanisms.mechanism import Calibrated, Noised
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.mechanisms.shares import rate_variance
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Promise

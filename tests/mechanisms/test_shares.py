@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank.errors import ReleaseError
-from quietrank.mechanisms import shares
+from quietrank.maths import shares
 from quietrank.mechanisms.gaussian import GAUSSIAN, l2_growth
 from quietrank.mechanisms.laplace import LAPLACE, l1_reach
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
@@ -213,7 +213,7 @@ def _tally() -> qr.NoisyTally:
 def test_a_file_from_before_is_read_with_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Earlier versions had one share: a tally that was saved with it comes back as it was."""
     with monkeypatch.context() as before:
-        before.setattr(shares, "fitted", lambda statistic, promise, growth: statistic)
+        before.setattr(shares, "best_share", lambda statistic, promise, growth: None)
         old = _tally()
     new = _tally()
     assert (old.share, new.share) == (EXPOSURE_SHARE, Fraction(1, 4))

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import special
 
 from quietrank.errors import PrivacyError, option
+from quietrank.maths.shares import RATE_VARIANCE
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
-from quietrank.mechanisms.shares import RATE_VARIANCE
 from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
 from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
 from quietrank.promise.privacy import Unit

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms import shares
+from quietrank.maths import shares
 from quietrank.promise.accounting import Cost
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip, Promise
@@ -259,8 +259,10 @@ class Mechanism(ABC):
         """With the share of the least expected error; ties are counted beside it, so that they do not matter here."""
         if isinstance(statistic, WithTies):
             return replace(statistic, base=self._fitted(promise, statistic.base))
-        known = self.growth(promise, statistic) is not None
-        return shares.fitted(statistic, promise, lambda one: self.growth(promise, one) or 0.0) if known else statistic
+        if self.growth(promise, statistic) is None:
+            return statistic
+        share = shares.best_share(statistic, promise, lambda one: self.growth(promise, one) or 0.0)
+        return statistic if share is None else statistic.with_share(share)
 
     def growth(self, promise: Promise, statistic: Statistic) -> float | None:
         """What the variance of the noise on net wins is proportional to when the statistic's share changes; None: the

@@ -18,7 +18,7 @@ TOTAL_SHARE = Fraction(1, 16)
 
 At 1/16 the net wins get 6 % more noise than alone, and T, a sum over all items, still has little, unless they are
 few. Like the next two it is the usual share, and the only one that older files have: another is taken where public
-values promise a smaller error (mechanisms/shares.py)."""
+values promise a smaller error (maths/shares.py)."""
 
 EXPOSURE_SHARE = Fraction(1, 8)
 """β, as a rule: clipped net wins s and exposures d are released as (s, βd).
@@ -65,7 +65,7 @@ class NetWinsAndTotal(NetWins):
     offered = SHARES
 
     def __init__(self, share: Fraction | None = None) -> None:
-        self.fixed = share
+        self.fixed = self.offering(share)
 
     def with_share(self, share: Fraction) -> Self:
         return type(self)(share)
@@ -103,9 +103,7 @@ class NetWinsAndExposures(NetWins):
     usual: ClassVar[Fraction] = EXPOSURE_SHARE
 
     def __init__(self, share: Fraction | None = None) -> None:
-        self.fixed, self.beta = share, share or self.usual
-        if self.beta not in self.offered:
-            raise AssertionError(f"β must be one of {', '.join(map(str, self.offered))}, not {self.beta}")
+        self.fixed, self.beta = self.offering(share), share or self.usual
         self.squares = (("net_wins", Fraction(1)), ("exposure", self.beta**2))
 
     def with_share(self, share: Fraction) -> Self:

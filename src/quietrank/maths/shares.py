@@ -1,4 +1,4 @@
-"""A statistic and how noise grows with its share in, the same with the α or β of the least expected error out.
+"""A statistic and how noise grows with its share in, the α or β of the least expected error out.
 
 (s, αT) and (s, βd) pay for T and d with noise on s. Let v be the variance of win rates ½ + s_i/d_i over items, and let
 the noise on s have the variance σ²(β): it grows with β, and that on d is σ²/β². To first order the square of the error
@@ -17,13 +17,14 @@ k the part of the noise on d that reaches it: (s_i/d_i)² times the relative var
   that differs by more than the noise. `OWN_NOISE` lies between.
 
 ε, the number of people and the sample do not occur. Where the sample errs more than the noise, no share matters much;
-where the noise errs more, this is the error. All of it is public: items, L, M and the promise. Whatever comes out, the
-reach is derived for it, so this is a matter of accuracy and not of privacy.
+where the noise errs more, this is the error. All of it is public: items, L, M and the promise. Nobody has to trust what
+comes out: a statistic takes no share that its reach is not derived for, and the loss is computed at the one it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from quietrank.promise.privacy import Design
 from quietrank.promise.promise import Promise
@@ -42,17 +43,17 @@ Growth = Callable[[Statistic], float]
 """what the variance of the noise on net wins is proportional to"""
 
 
-def fitted(statistic: Statistic, promise: Promise, growth: Growth) -> Statistic:
-    """The statistic with the best of the shares that it offers; unchanged where its share is chosen already, where it
-    has none, or where the usual one is as good."""
+def best_share(statistic: Statistic, promise: Promise, growth: Growth) -> Fraction | None:
+    """The best of the shares that the statistic offers; None where its share is chosen already, where it has none, or
+    where the usual one is as good."""
     if statistic.fixed is not None or not statistic.offered:
-        return statistic
+        return None
 
     def error(candidate: Statistic) -> float:
         return squared_error(candidate, promise, growth)
 
     best = min(map(statistic.with_share, statistic.offered), key=error)
-    return best if error(best) <= WORTH_IT**2 * error(statistic) else statistic
+    return best.fixed if error(best) <= WORTH_IT**2 * error(statistic) else None
 
 
 def squared_error(statistic: Statistic, promise: Promise, growth: Growth) -> float:
