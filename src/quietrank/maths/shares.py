@@ -15,7 +15,10 @@ k the part of the noise on d that reaches it: (s_i/d_i)² times the relative var
 - Where the design is private, d_i is moved towards its mean, which has 1/n of the noise. Of the rest, the part
   h/(h + σ²/β²) stays, h the variance of true exposures: nothing where all items met equally often, nearly all where
   that differs by more than the noise. Which is the case is not public, so another share must be the better one for
-  little and for much of it, `OWN_NOISE`: with the first, exposures may cost at most 2.6 % more noise on net wins.
+  little and for much of it, `OWN_NOISE`: with the first, exposures may cost at most 2.6 % more noise on net wins, where
+  items are many. Left out is that dividing by the mean keeps the rates of items that seldom met others from running
+  wild: where noise is about as large as the differences between items, better exposures make rates worse, not better,
+  and ranks neither (benchmarks/shares).
 
 ε, the number of people and the sample do not occur. Where the sample errs more than the noise, no share matters much;
 where the noise errs more, this is the error. All of it is public: items, L, M and the promise. Nobody has to trust what
