@@ -39,7 +39,7 @@ EXPECTED = {
     ("replace", "wins"): 2,
     ("replace", "wins-and-losses"): 4,
     ("add-remove", "net-wins"): 1,
-    ("add-remove", "net-wins-and-total"): 17 / 16,
+    ("add-remove", "net-wins-and-total"): 65 / 64,
     ("add-remove", "wins"): 1,
     ("add-remove", "wins-and-losses"): 2,
     ("outcome", "net-wins"): 2,

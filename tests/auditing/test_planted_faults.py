@@ -37,6 +37,7 @@ from quietrank.noise import knorm, lattice
 from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, Move, Promise
 from quietrank.statistics.method import Method, Ties
+from quietrank.statistics.net_wins import NetWinsAndExposures
 from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.ties import WithTies
 from quietrank.statistics.wins import Wins
@@ -85,6 +86,7 @@ BALLS_OF_TWO = make_case(BALL, "person", method=Method.NET_WINS, items=2, max_pe
 WIN_BALLS = make_case(BALL, "person", method=Method.WINS, items=6, max_per_person=3)
 MIXED_BALLS = make_case(BALL, "person", max_per_person=3)
 SPREAD_BALLS = make_case(BALL, "person", method=Method.NET_WINS, max_per_person=3, groups=GROUPS, group_of=GroupOf.VOTE)
+CLIPPED_EXPOSURES = make_case(GAUSSIAN, "person", method=Method.WIN_RATE, max_per_person=3, delta=1e-3)
 GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True)
 
 
@@ -531,6 +533,28 @@ def rounded_item_by_item(monkeypatch: pytest.MonkeyPatch) -> None:
     _recounted(monkeypatch, cut)
 
 
+def the_reach_of_another_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(s, βd) is released with the β of one choice and the reach of another, which is smaller: that of β = ½."""
+    monkeypatch.setattr(NetWinsAndExposures, "l2", lambda self, change: Fraction(2))
+
+
+def a_clip_of_another_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People are clipped in the norm of (s, β'd), with half the β that is released."""
+    squares = bounding._squared_norms
+
+    def another(rows: Any, terms: dict[str, int], apart: tuple[str, ...]) -> Any:
+        return squares(rows, {name: 1 if name == "exposure" else 4 * weight for name, weight in terms.items()}, apart)
+
+    whole = bounding._whole_squares
+
+    def finer(clip: Any) -> tuple[dict[str, int], int]:
+        terms, scale = whole(clip)
+        return terms, 2 * scale
+
+    monkeypatch.setattr(bounding, "_squared_norms", another)
+    monkeypatch.setattr(bounding, "_whole_squares", finer)
+
+
 FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (half_the_laplace_noise, fit, VOTES, "all entries"),
     (half_the_laplace_noise, black_box, TWO_ITEMS, ""),
@@ -600,6 +624,8 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (rounded_before_adding, fit, WIN_BALLS, "last digit"),
     (rounded_item_by_item, bounds, BALLS, "times as far"),
     (clipped_after_aggregation, bounds, BALLS, "times as far"),
+    (the_reach_of_another_share, bounds, CLIPPED_EXPOSURES, "times as far"),
+    (a_clip_of_another_share, bounds, CLIPPED_EXPOSURES, "times as far"),
 ]
 LONG = {exposures_beside_net_wins_for_free, groups_drawn_alone_as_if_together, rounded_item_by_item}
 """faults whose short form is in tests/mechanisms/test_ball.py"""

@@ -14,10 +14,10 @@ from quietrank.errors import PrivacyError
 from quietrank.promise.graph import Graph, complete, double_cover, from_pairs
 from quietrank.promise.privacy import Design, Neighbours, NeighboursWord, Privacy, Unit, UnitWord
 from quietrank.statistics.net_wins import (
-    EXPOSURE_SHARE,
     NET_WINS,
     NET_WINS_AND_EXPOSURES,
     NET_WINS_AND_TOTAL,
+    SHARES,
     TOTAL_SHARE,
 )
 from quietrank.statistics.statistic import Statistic
@@ -47,7 +47,9 @@ def _units(privacy: Privacy) -> list[Answers]:
     return [said for c in range(1, most + 1) for said in itertools.combinations_with_replacement(vote, c)]
 
 
-def _contribution(said: Answers, statistic: Statistic, privacy: Privacy) -> list[Fraction]:
+def _contribution(
+    said: Answers, statistic: Statistic, privacy: Privacy, share: Fraction | None = None
+) -> list[Fraction]:
     """What these votes add to the statistic, by its definition and with the design's weights."""
     weight = Fraction(1)
     if privacy.unit is Unit.PERSON and said:
@@ -58,7 +60,7 @@ def _contribution(said: Answers, statistic: Statistic, privacy: Privacy) -> list
         wins[i], losses[i] = wins[i] + weight * y, losses[i] + weight * (1 - y)
         wins[j], losses[j] = wins[j] + weight * (1 - y), losses[j] + weight * y
     net = [(won - lost) / 2 for won, lost in zip(wins, losses, strict=True)]
-    share = TOTAL_SHARE if privacy.neighbours is Neighbours.ADD_REMOVE else 1
+    share = share or (TOTAL_SHARE if privacy.neighbours is Neighbours.ADD_REMOVE else Fraction(1))
     vectors = {
         NET_WINS: net,
         NET_WINS_AND_TOTAL: [*net, share * weight * len(said)],
@@ -68,10 +70,10 @@ def _contribution(said: Answers, statistic: Statistic, privacy: Privacy) -> list
     return vectors[statistic]
 
 
-def _differences(privacy: Privacy, statistic: Statistic) -> Iterator[Floats]:
+def _differences(privacy: Privacy, statistic: Statistic, share: Fraction | None = None) -> Iterator[Floats]:
     """Differences of the statistic between neighbours; exact in doubles, all being small multiples of 2^-25."""
     units = _units(privacy)
-    vectors = np.array([_contribution(said, statistic, privacy) for said in units], dtype=np.float64)
+    vectors = np.array([_contribution(said, statistic, privacy, share) for said in units], dtype=np.float64)
     if privacy.neighbours is Neighbours.ADD_REMOVE:
         yield vectors
         return
@@ -89,6 +91,19 @@ def test_the_bound_holds_and_is_attained(privacy: Privacy, statistic: Statistic)
     """No pair of neighbours moves the statistic further than derived, and some pair moves it exactly that far."""
     furthest = max(np.abs(difference).sum(axis=1).max() for difference in _differences(privacy, statistic))
     assert furthest == float(sensitivity(privacy, statistic).l1)
+
+
+@pytest.mark.parametrize("share", SHARES[::2], ids=str)
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_reach_of_the_total_holds_at_every_share(share: Fraction, neighbours: NeighboursWord) -> None:
+    """(s, αT) for α from 1 to 1/64, with and without one answer per pair: a bound, and attained."""
+    statistic = NET_WINS_AND_TOTAL.with_share(share)
+    privacy = Privacy(1, "person", neighbours=neighbours, max_per_person=2)
+    furthest = max(np.abs(difference).sum(axis=1).max() for difference in _differences(privacy, statistic, share))
+    assert furthest == float(sensitivity(privacy, statistic).l1)
+    averaged, graph = _one_per_pair(neighbours, 3), complete(3)
+    furthest = np.abs(_neighbour_differences(graph, 3, neighbours, statistic, share)).sum(axis=1).max()
+    assert furthest == pytest.approx(float(sensitivity(averaged, statistic, graph).l1))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +201,7 @@ def _moves(
         WINS_AND_LOSSES: [*map(float, wins), *map(float, losses)],
         NET_WINS_AND_EXPOSURES: [
             *map(float, net),
-            *(float(EXPOSURE_SHARE * (won + lost)) for won, lost in zip(wins, losses, strict=True)),
+            *(float(share * (won + lost)) for won, lost in zip(wins, losses, strict=True)),
         ],
     }[statistic]
 
@@ -273,21 +288,25 @@ def test_a_unit_that_changes_its_group_is_covered() -> None:
                 assert 2 * gauge(alone, statistic) <= gauge(replace, statistic, groups=True)
 
 
-@pytest.mark.parametrize("statistic", WITH_L2)
-def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic) -> None:
+AT_SHARES = [(statistic, share) for statistic in WITH_L2 for share in statistic.offered or (Fraction(1),)]
+"""(s, βd) at every β that is offered, and those that have none"""
+
+
+@pytest.mark.parametrize(("statistic", "share"), AT_SHARES, ids=str)
+def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic, share: Fraction) -> None:
     """Random people scaled to norm C: the squared distance never exceeds the bound and comes close to it.
 
     (s, βd) with exposures taken for not negative alone would allow 2C² + 2C²/(1 + 4β²), which is more.
     """
     rng = np.random.default_rng(1)
-    privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=4)
+    privacy, statistic = Privacy(1.0, "person", delta=1e-6, max_per_person=4), statistic.with_share(share)
     furthest = 0.0
-    for _ in range(4000):
+    for _ in range(2500):
         pair = []
         for _ in range(2):
             said = {(0, 1): (Fraction(1), Fraction(int(rng.integers(3)), 2))} if rng.random() < 0.5 else {}
             said[1, 2] = (Fraction(int(rng.integers(1, 5))), Fraction(int(rng.integers(3)), 2))
-            vector = np.array(_moves(said, 3, statistic, Fraction(1, 64)))
+            vector = np.array(_moves(said, 3, statistic, share))
             norm = np.linalg.norm(vector)
             pair.append(vector / norm if norm > 0 else vector)
         furthest = max(furthest, float(((pair[0] - pair[1]) ** 2).sum()))
@@ -297,12 +316,12 @@ def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic)
     assert squared_l2(privacy.changed(neighbours="add-remove"), statistic, Fraction(1)) == 1
 
 
-@pytest.mark.parametrize("statistic", WITH_L2)
-def test_one_vote_has_the_norm_that_is_stated(statistic: Statistic) -> None:
+@pytest.mark.parametrize(("statistic", "share"), AT_SHARES, ids=str)
+def test_one_vote_has_the_norm_that_is_stated(statistic: Statistic, share: Fraction) -> None:
     """Where the unit is one vote nothing is clipped: the norm of a vote, by its definition."""
-    privacy = Privacy(1.0, "comparison", neighbours="add-remove")
+    privacy, statistic = Privacy(1.0, "comparison", neighbours="add-remove"), statistic.with_share(share)
     norms = []
     for y in (Fraction(0), Fraction(1, 2), Fraction(1)):
-        moved = _moves({(0, 1): (Fraction(1), y)}, 3, statistic, TOTAL_SHARE)
+        moved = _moves({(0, 1): (Fraction(1), y)}, 3, statistic, share)
         norms.append(sum(value**2 for value in moved))
     assert max(norms) == pytest.approx(float(norm_of_one_vote(privacy, statistic)))

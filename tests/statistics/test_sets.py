@@ -20,7 +20,14 @@ from quietrank.promise.items import Items
 from quietrank.promise.privacy import Neighbours, Privacy
 from quietrank.promise.promise import PERSON_GRID, Promise
 from quietrank.statistics.method import Method, statistic_for
-from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_SHOWN, NET_WINS_AND_TOTAL, SHOWN_SHARE, TOTAL_SHARE
+from quietrank.statistics.net_wins import (
+    NET_WINS,
+    NET_WINS_AND_SHOWN,
+    NET_WINS_AND_TOTAL,
+    SHARES,
+    SHOWN_SHARE,
+    TOTAL_SHARE,
+)
 from quietrank.statistics.statistic import Statistic
 
 Answer = tuple[tuple[int, ...], int, int]
@@ -64,7 +71,7 @@ def _contribution(said: tuple[Answer, ...], n: int, shown: int, L: int | None, s
     vectors: dict[Statistic, list[Fraction]] = {
         NET_WINS: s,
         NET_WINS_AND_TOTAL: [*s, total],
-        NET_WINS_AND_SHOWN: [*s, *(SHOWN_SHARE * value for value in d)],
+        NET_WINS_AND_SHOWN: [*s, *((statistic.fixed or SHOWN_SHARE) * value for value in d)],
     }
     return [float(value) for value in vectors[statistic]]
 
@@ -93,11 +100,14 @@ def _furthest(vectors: Floats, asked: list[object], neighbours: Neighbours) -> f
     )
 
 
+AT_SHARES = [NET_WINS_AND_SHOWN.with_share(share) for share in (SHARES[1], SHARES[-1])]
+"""(s, βd) at the largest and at the smallest β that is offered"""
+
 CASES = [
     (n, shown, L, neighbours, statistic)
     for n, shown, L in ((4, 3, None), (4, 4, None), (6, 3, None), (8, 4, None), (4, 3, 1), (4, 3, 2), (4, 4, 2))
     for neighbours in Neighbours
-    for statistic in (NET_WINS, NET_WINS_AND_TOTAL, NET_WINS_AND_SHOWN)
+    for statistic in (NET_WINS, NET_WINS_AND_TOTAL, NET_WINS_AND_SHOWN, *AT_SHARES)
     if neighbours is not Neighbours.OUTCOME or statistic == NET_WINS
 ]
 
@@ -133,7 +143,7 @@ def test_times_shown_cost_as_the_design_page_says() -> None:
         assert l1_reach(promise, NET_WINS) == l1_reach(promise, NET_WINS_AND_TOTAL) == 2 * L
 
 
-@pytest.mark.parametrize("statistic", [NET_WINS, NET_WINS_AND_SHOWN])
+@pytest.mark.parametrize("statistic", [NET_WINS, NET_WINS_AND_SHOWN, *AT_SHARES])
 def test_clipped_people_are_no_further_apart_than_derived(statistic: Statistic) -> None:
     """|s_i| ≤ d_i/2 in sets as in pairs, so that the L2 reach of (s, βd) carries over; opposite answers come near."""
     rng = np.random.default_rng(7)
@@ -150,7 +160,7 @@ def test_clipped_people_are_no_further_apart_than_derived(statistic: Statistic) 
     assert 0.97 * bound <= furthest <= bound + 1e-12
 
 
-@pytest.mark.parametrize("statistic", [NET_WINS, NET_WINS_AND_SHOWN])
+@pytest.mark.parametrize("statistic", [NET_WINS, NET_WINS_AND_SHOWN, *AT_SHARES])
 def test_one_set_has_the_norm_that_is_stated(statistic: Statistic) -> None:
     promise = Promise(_privacy(None, Neighbours.ADD_REMOVE), _items(4, 4))
     squares = [sum(v * v for v in _contribution((one,), 4, 4, None, statistic)) for one in _answers(4, 4)]

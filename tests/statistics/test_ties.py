@@ -53,7 +53,7 @@ def _vector(
             wins[j], losses[j] = wins[j] + w * (1 - y), losses[j] + w * y
             tied, total = tied + w * (halves == 1), total + w
         net = [(won - lost) / 2 for won, lost in zip(wins, losses, strict=True)]
-        met = [EXPOSURE_SHARE * (won + lost) for won, lost in zip(wins, losses, strict=True)]
+        met = [(statistic.base.fixed or EXPOSURE_SHARE) * (won + lost) for won, lost in zip(wins, losses, strict=True)]
         base = {
             NET_WINS: net,
             NET_WINS_AND_TOTAL: [*net, share * total],
@@ -244,6 +244,7 @@ def test_with_one_answer_per_pair_every_difference_lies_in_the_body(
 # ---- the L2 norm ----------------------------------------------------------------------------------------------------
 
 IN_L2 = [statistic for statistic in WITH_TIES if statistic.squares]
+IN_L2 += [WithTies(NET_WINS_AND_EXPOSURES).with_share(share) for share in (Fraction(1, 2), Fraction(1, 64))]
 
 
 @pytest.mark.parametrize("statistic", IN_L2, ids=str)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quietrank.errors import VotesError
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip
-from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL
+from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL, SHARES
 from quietrank.statistics.statistic import BY_DESIGN, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.read import read_votes
@@ -24,6 +24,7 @@ from tests.steps import COUNTS, clip_of, tally_pairs, tally_votes
 
 Answer = tuple[int, int, int]
 CLIPPED = [statistic for statistic in COUNTS if statistic is not NET_WINS_AND_TOTAL]
+CLIPPED += [NET_WINS_AND_EXPOSURES.with_share(share) for share in (SHARES[1], SHARES[-1])]
 Y = {"a": 2, "b": 0, "tie": 1}
 
 
@@ -47,12 +48,16 @@ def _vector(said: list[Answer], weights: list[int], clip: Clip) -> list[Fraction
     wins, losses = _sums(said, weights)
     half = [(Fraction(won, 2), Fraction(lost, 2)) for won, lost in zip(wins, losses, strict=True)]
     net = [(won - lost) / 2 for won, lost in half]
+    met = {
+        NET_WINS_AND_EXPOSURES.with_share(share).squares: [*net, *(share * (won + lost) for won, lost in half)]
+        for share in NET_WINS_AND_EXPOSURES.offered
+    }
     return {
         BY_DESIGN: [(won + lost) / 2 for won, lost in half],
         NET_WINS.squares: net,
         WINS.squares: [won for won, _ in half],
         WINS_AND_LOSSES.squares: [value for both in half for value in both],
-        NET_WINS_AND_EXPOSURES.squares: [*net, *(EXPOSURE_SHARE * (won + lost) for won, lost in half)],
+        **met,
     }[clip.squares]
 
 
@@ -114,7 +119,7 @@ def test_one_person_with_many_votes_stays_within_the_clip(statistic: Statistic, 
         NET_WINS: net,
         WINS: wins,
         WINS_AND_LOSSES: np.concatenate([wins, losses]),
-        NET_WINS_AND_EXPOSURES: np.concatenate([net, float(EXPOSURE_SHARE) * (wins + losses)]),
+        NET_WINS_AND_EXPOSURES: np.concatenate([net, float(statistic.fixed or EXPOSURE_SHARE) * (wins + losses)]),
     }[statistic]
     # 2^20 units over 49 000 votes, or 2^10 parts over 490, leave whole units of some per cent of the norm.
     assert 0.43 < np.linalg.norm(vector) <= 0.5

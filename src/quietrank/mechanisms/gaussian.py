@@ -14,6 +14,7 @@ import numpy as np
 from scipy import special
 
 from quietrank.errors import PrivacyError, option
+from quietrank.maths.shares import RATE_VARIANCE
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
 from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
@@ -32,9 +33,6 @@ TYPICAL_TIES = 1 / 3
 
 LEAST_TIES_SHARE = Fraction(1, 2**10)
 """of κ; the lattice becomes finer with it"""
-
-TYPICAL_RATE_VARIANCE = 0.018
-"""The variance of win rates among items of typical spread (scores with a standard deviation of 0.6)."""
 
 
 class Gaussian(Mechanism):
@@ -58,6 +56,9 @@ class Gaussian(Mechanism):
             return promise, None
         norm = promise.privacy.clip or default_clip(promise, statistic)
         return promise.changed(clip=norm), Clip(Fraction(norm), statistic.norm(promise))
+
+    def growth(self, promise: Promise, statistic: Statistic) -> float:
+        return l2_growth(promise, statistic)
 
     def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
         """½ for single votes, where that is free; for people so little that the ties of a typical person make up an
@@ -87,6 +88,7 @@ class Gaussian(Mechanism):
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
+        self.require_share(calibrated)
         promise, clip = calibrated.promise, calibrated.clip
         people = None if promise.privacy.unit is Unit.COMPARISON else calibrated.statistic.norm(promise)
         if (None if clip is None else clip.squares) != people:
@@ -105,6 +107,16 @@ def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fract
         raise PrivacyError(f"{statistic} is for other noise; with Gaussian noise release net-wins-and-exposures")
     square = statistic.one_vote(promise) if clip is None else clip.norm**2
     return promise.reach(statistic.l2) * square
+
+
+def l2_growth(promise: Promise, statistic: Statistic) -> float:
+    """The square of the reach of one vote, or of people who are clipped to their typical norm. Where C is given it is
+    the same for all shares, and what a larger norm costs is the weight that votes lose."""
+    square = float(statistic.one_vote(promise))
+    if promise.privacy.unit is not Unit.COMPARISON:
+        items = promise.items
+        square = typical_square(_typical_votes(promise), len(items), statistic.norm(promise), items.shown)
+    return float(promise.reach(statistic.l2)) * square
 
 
 def default_clip(promise: Promise, statistic: Statistic) -> float:
@@ -127,7 +139,7 @@ def typical_square(votes: float, n: int, squares: Squares, shown: int = 2) -> fl
     variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² and ‖losses‖² are (‖d‖² + 4‖s‖²)/4 each. For sets
     of M items M takes the place of 2, and M² that of 4.
     """
-    net_wins = votes / 2 + votes * (votes - 1) * shown**2 / n * TYPICAL_RATE_VARIANCE
+    net_wins = votes / 2 + votes * (votes - 1) * shown**2 / n * RATE_VARIANCE
     met = shown * votes * (1 - shown / n) + shown**2 * votes**2 / n
     counted = (met + 4 * net_wins) / 4
     typical = {

@@ -47,6 +47,9 @@ class Laplace(Mechanism):
     def total_is_free(self, promise: Promise) -> bool:
         return promise.total_is_free
 
+    def growth(self, promise: Promise, statistic: Statistic) -> float:
+        return float(l1_reach(promise.pure, statistic)) ** 2
+
     def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
         """1 where that makes the reach no larger than without ties."""
         pure = promise.pure
@@ -73,6 +76,7 @@ class Laplace(Mechanism):
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
+        self.require_share(calibrated)
         steps = _whole(l1_reach(calibrated.promise, calibrated.statistic) / calibrated.step)
         return Cost.pure(max(laplace_privacy_loss(scale, steps) for scale in _scales(calibrated.noise)))
 

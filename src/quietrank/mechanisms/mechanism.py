@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quietrank.errors import PrivacyError, option
+from quietrank.maths import shares
 from quietrank.promise.accounting import Cost
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip, Promise
@@ -240,6 +241,7 @@ class Mechanism(ABC):
     def calibrate(self, promise: Promise, statistic: Statistic, votes: int | None = None) -> Calibrated:
         """The noise that keeps the promise; `votes` is their number, given only where all neighbours have the same."""
         self._require(promise, statistic)
+        statistic = self._fitted(promise, statistic)
         if not isinstance(statistic, WithTies):
             return self._calibrated(promise, statistic, votes)
         fitted = statistic.at(self.ties_share(promise, statistic))
@@ -252,6 +254,25 @@ class Mechanism(ABC):
     def _calibrated(self, promise: Promise, statistic: Statistic, votes: int | None) -> Calibrated:
         kept, clip = self.keeps(promise, statistic)
         return self.noise_for(kept, statistic, clip, votes)
+
+    def _fitted(self, promise: Promise, statistic: Statistic) -> Statistic:
+        """With the share of the least expected error; ties are counted beside it, so that they do not matter here."""
+        if isinstance(statistic, WithTies):
+            return replace(statistic, base=self._fitted(promise, statistic.base))
+        if self.growth(promise, statistic) is None:
+            return statistic
+        share = shares.best_share(statistic, promise, lambda one: self.growth(promise, one) or 0.0)
+        return statistic if share is None else statistic.with_share(share)
+
+    def growth(self, promise: Promise, statistic: Statistic) -> float | None:
+        """What the variance of the noise on net wins is proportional to when the statistic's share changes; None: the
+        usual share is taken."""
+        return None
+
+    def require_share(self, calibrated: Calibrated) -> None:
+        """The values must be multiplied by the share that their reach was computed with."""
+        if calibrated.share != calibrated.statistic.share(calibrated.promise):
+            raise AssertionError("this noise was calibrated for another share")
 
     def ties_share(self, promise: Promise, statistic: WithTies) -> Fraction:
         """κ, by which the weight of all ties is multiplied, from public values; whatever it is, the reach is right."""

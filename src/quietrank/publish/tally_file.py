@@ -191,9 +191,11 @@ def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:
     mechanism = MECHANISMS[name]
     if statistic is SCORES:
         raise ValueError("it holds no counts")
-    noise = mechanism.calibrate(promise, statistic)
+    share = _fraction(values["share"])  # the one it was made with: earlier versions chose others
+    _require(share in (statistic.offered or (1,)), NOT_ITS_NOISE)
+    noise = mechanism.calibrate(promise, statistic.with_share(share))
     described = (
-        promise.privacy, _fraction(values["step"]), _fraction(values["share"]), values["law"],
+        promise.privacy, _fraction(values["step"]), share, values["law"],
         dict(NoiseRecord.from_dict(values["mechanism"]).figures),
     )  # fmt: skip
     _require(

@@ -7,26 +7,31 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import Limits, Promise, Squares
 from quietrank.statistics.statistic import Reading, Spread, Statistic, Sums
 
 TOTAL_SHARE = Fraction(1, 16)
-"""α: where the total T is not free, it is released as αT together with the net wins.
+"""α, as a rule: where the total T is not free, it is released as αT together with the net wins.
 
-At 1/16 the net wins get 6 % more noise than alone, and T, a sum over all items, still has little."""
+At 1/16 the net wins get 6 % more noise than alone, and T, a sum over all items, still has little, unless they are
+few. Like the next two it is the usual share, and the only one that older files have: another is taken where public
+values promise a smaller error (maths/shares.py)."""
 
 EXPOSURE_SHARE = Fraction(1, 8)
-"""β: clipped net wins s and exposures d are released as (s, βd).
+"""β, as a rule: clipped net wins s and exposures d are released as (s, βd).
 
 The noise on exposures is 8 times that on net wins, which matters little after shrinkage (estimate/methods.py), and
 that on net wins is only a few per cent more than without exposures."""
 
 SHOWN_SHARE = Fraction(1, 16)
-"""β: in sets of four, exposures make the Laplace noise on net wins a quarter larger. They get 16 times that noise,
-which matters little: sets show items about equally often, and noisy exposures are shrunk towards their mean."""
+"""β, as a rule: in sets of four, exposures make the Laplace noise on net wins a quarter larger. They get 16 times that
+noise, which matters little: sets show items about equally often, and noisy exposures are shrunk towards their mean."""
+
+SHARES = tuple(Fraction(1, 2**k) for k in range(7))
+"""Powers of ½, so that contributions lie on a lattice of half votes and are clipped in whole numbers."""
 
 
 class NetWins(Statistic):
@@ -57,9 +62,16 @@ class NetWinsAndTotal(NetWins):
     extra = 1
     secret = False
     squares: Squares = ()
+    offered = SHARES
+
+    def __init__(self, share: Fraction | None = None) -> None:
+        self.fixed = self.offering(share)
+
+    def with_share(self, share: Fraction) -> Self:
+        return type(self)(share)
 
     def share(self, promise: Promise) -> Fraction:
-        return Fraction(1) if promise.total_is_free else TOTAL_SHARE
+        return self.fixed or (Fraction(1) if promise.total_is_free else TOTAL_SHARE)
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         """‖x‖₁ + αw ≤ m + αL. Replaced, min(w, m) + min(w', m) + α|w − w'| is largest at w = L and w' = m; for
@@ -79,13 +91,23 @@ class NetWinsAndTotal(NetWins):
 
 
 class NetWinsAndExposures(NetWins):
-    """(s, βd), d the weight of the comparisons that an item was in; for Gaussian noise"""
+    """(s, βd), d the weight of the comparisons that an item was in; for Gaussian noise
+
+    β stands in the vector, in the norm that is clipped and in its reach: one object has one β, so they cannot differ.
+    """
 
     name = "net-wins-and-exposures"
     per_item = 2
     secret = False
-    beta: ClassVar[Fraction] = EXPOSURE_SHARE
-    squares: Squares = (("net_wins", Fraction(1)), ("exposure", EXPOSURE_SHARE**2))
+    offered = SHARES[1:]  # the reach below needs 4β² ≤ 1
+    usual: ClassVar[Fraction] = EXPOSURE_SHARE
+
+    def __init__(self, share: Fraction | None = None) -> None:
+        self.fixed, self.beta = self.offering(share), share or self.usual
+        self.squares = (("net_wins", Fraction(1)), ("exposure", self.beta**2))
+
+    def with_share(self, share: Fraction) -> Self:
+        return type(self)(share)
 
     def share(self, promise: Promise) -> Fraction:
         return self.beta
@@ -117,8 +139,7 @@ class NetWinsAndShown(NetWinsAndExposures):
 
     name = "net-wins-and-times-shown"
     sums_to_zero = False
-    beta: ClassVar[Fraction] = SHOWN_SHARE
-    squares: Squares = (("net_wins", Fraction(1)), ("exposure", SHOWN_SHARE**2))
+    usual: ClassVar[Fraction] = SHOWN_SHARE
 
     def l1(self, change: Neighbours, limits: Limits, share: Fraction) -> Fraction | int | None:
         """‖s‖₁ + β‖d‖₁ ≤ L(1 + βM), and the triangle inequality for two of them; attained where 2M items are there."""

@@ -88,6 +88,10 @@ class Statistic(ABC):
     """whether its last entry is the weight of all ties (ties.py)"""
     squares: Squares = ()
     """the square of the Euclidean norm of a contribution, as in `Clip.squares`; empty: not for Gaussian noise"""
+    offered: tuple[Fraction, ...] = ()
+    """what α or β may be, powers of ½; empty: there is none"""
+    fixed: Fraction | None = None
+    """α or β, where it was chosen (maths/shares.py)"""
 
     def __str__(self) -> str:
         return self.name
@@ -108,6 +112,16 @@ class Statistic(ABC):
     def share(self, promise: Promise) -> Fraction:
         """What the entries after the first n are multiplied by: α or β."""
         return Fraction(1)
+
+    def with_share(self, share: Fraction) -> Statistic:
+        """The same with this α or β in its vector and in all its norms; where there is none, the same."""
+        return self
+
+    def offering(self, share: Fraction | None) -> Fraction | None:
+        """The same share, if its reach is derived and its lattice fine enough."""
+        if share is not None and share not in self.offered:
+            raise AssertionError(f"the share must be one of {', '.join(map(str, self.offered))}, not {share}")
+        return share
 
     def lattice(self, promise: Promise) -> Fraction:
         """The step that contains every contribution, in half votes: the smallest of its shares, all powers of ½."""

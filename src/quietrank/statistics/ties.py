@@ -36,7 +36,7 @@ class WithTies(Statistic):
         above, below = self.kappa.numerator, self.kappa.denominator
         if above != 1 or below & (below - 1):
             raise AssertionError(f"κ must be a power of ½, not {self.kappa}")
-        copied = ("per_item", "by_pair", "secret", "sums_to_zero", "mirrored")
+        copied = ("per_item", "by_pair", "secret", "sums_to_zero", "mirrored", "offered", "fixed")
         values = {name: getattr(self.base, name) for name in copied}
         values |= {"name": f"{self.base.name}-and-ties", "extra": self.base.extra + 1, "counts_ties": True}
         for name, value in (values | {"squares": self._squares()}).items():
@@ -54,6 +54,9 @@ class WithTies(Statistic):
     def at(self, kappa: Fraction) -> WithTies:
         """The same with another κ."""
         return replace(self, kappa=kappa)
+
+    def with_share(self, share: Fraction) -> WithTies:
+        return replace(self, base=self.base.with_share(share))
 
     def share(self, promise: Promise) -> Fraction:
         return self.base.share(promise)
