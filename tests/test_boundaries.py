@@ -182,6 +182,7 @@ def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> No
 SEEDED = (
     "simulation", "paper", "planning", "estimate.sources", "estimate.score_errors", "estimate.fitted",
     "estimate.overall", "estimate.sets", "auditing.neighbours", "auditing.growing", "mechanisms",
+    "maths.laws",
 )  # fmt: skip
 """where pseudo-random numbers are allowed; a mechanism samples the public law of its noise, for planning,
 the overall ranking the sum of such laws, and a fit, which is not private, the errors of its scores"""

@@ -12,7 +12,8 @@ from quietrank.arrays import Integers
 from quietrank.auditing import run
 from quietrank.auditing.attacked import CHORD, GROUPS
 from quietrank.auditing.cases import Case, make_case
-from quietrank.mechanisms.selection import EXPONENTIAL, PERMUTE_AND_FLIP
+from quietrank.mechanisms.exponential import EXPONENTIAL
+from quietrank.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 from quietrank.noise.selection import TopNoise
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import PERSON_GRID, Promise

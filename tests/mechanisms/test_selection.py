@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from quietrank.auditing import selected
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.choose_top import blur, choose_top, top_candidates
+from quietrank.mechanisms.exponential import EXPONENTIAL
 from quietrank.mechanisms.mechanism import Calibrated
-from quietrank.mechanisms.selection import EXPONENTIAL, PERMUTE_AND_FLIP, Selection
+from quietrank.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
+from quietrank.mechanisms.selection import Selection
 from quietrank.noise.selection import TopNoise
 from quietrank.promise.accounting import delta_of
 from quietrank.promise.declare import declare

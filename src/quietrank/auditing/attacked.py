@@ -14,12 +14,14 @@ from typing import Any
 from quietrank.auditing.cases import Case, make_case
 from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.choose import released_by
+from quietrank.mechanisms.exponential import EXPONENTIAL
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.mechanisms.selection import EXPONENTIAL, PERMUTE_AND_FLIP, Selection
+from quietrank.mechanisms.selection import Selection
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.promise.privacy import DesignWord, GroupOf, Neighbours, Unit
 from quietrank.statistics.method import Method, Ties
@@ -93,7 +95,8 @@ def _plain(epsilon: float, *, quick: bool) -> Iterator[Case]:
 def _boundings(mechanism: Mechanism, unit: Unit) -> list[Words]:
     """The ways to bound a unit that this mechanism accepts: without δ if it can."""
     bounds: list[Words] = [{}] if unit is Unit.COMPARISON else [{"max_per_person": LIMIT}, {"one_per_pair": True}]
-    with_delta = [bound | {"delta": DELTA} | ({"clip": CLIP} if "one_per_pair" in bound else {}) for bound in bounds]
+    clip = {} if isinstance(mechanism, Selection) else {"clip": CLIP}
+    with_delta = [bound | {"delta": DELTA} | (clip if "one_per_pair" in bound else {}) for bound in bounds]
     if mechanism is BALL:
         return bounds[:1]  # what it releases with one answer per pair is among the special cases
     accepted = [bound for bound in bounds if _accepts(mechanism, unit, bound)]

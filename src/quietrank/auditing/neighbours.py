@@ -296,7 +296,8 @@ def _apart(case: Case) -> list[tuple[Saying, Saying]]:
         return [(fan[:1], _turned(fan[:1]))]
     if case.privacy.one_per_pair:
         won, lost = _all_pairs(case, (first,), "a"), _all_pairs(case, others, "b")
-        taken = _all_pairs(case, others, "a")
+        within = tuple((i, j, "a") for i, j in case.items.graph.edges if i in others and j in others)
+        taken = (*_all_pairs(case, others, "a"), *within)
         if by_wins and case.privacy.neighbours is not Neighbours.OUTCOME:
             return [(won, taken)]
         both = (*won, *(answer for answer in lost if first not in answer[:2]))

@@ -15,9 +15,10 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.choose import Choice, Limited, choose, expected_noise, left_by_clipping
+from quietrank.mechanisms.exponential import Exponential
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.mechanisms.selection import Exponential, Selection, SelectionLaw, left_of
+from quietrank.mechanisms.selection import Selection, SelectionLaw, left_of
 from quietrank.promise.accounting import Cost, as_written, rho_for
 from quietrank.promise.promise import Promise, RangeClip
 from quietrank.statistics.method import Method, statistic_for

@@ -6,11 +6,12 @@ from typing import Literal
 
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.ball import BALL
+from quietrank.mechanisms.exponential import EXPONENTIAL
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
-from quietrank.mechanisms.selection import EXPONENTIAL, PERMUTE_AND_FLIP
 from quietrank.mechanisms.zonotope import ZONOTOPE
 
 AUTO = "auto"

@@ -1,7 +1,7 @@
 """Only the top: who the first k items are, in order, without paying for everybody's counts.
 
-Permute-and-flip keeps ε; where δ > 0, the exponential mechanism costs less in zCDP. Both are calibrated to how far
-apart one unit moves the counts (statistics/top.py). docs/proofs/selection.md proves the promise.
+What permute-and-flip and the exponential mechanism have in common. Both are calibrated to how far apart one unit moves
+the counts (statistics/top.py). docs/proofs/selection.md proves the promise.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import default_clip
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
-from quietrank.noise.selection import TopNoise, flip_loss, flip_scale, gumbel_rho, gumbel_scale
-from quietrank.promise.accounting import SLACK, Cost, as_written, delta_of, rho_for
+from quietrank.noise.selection import TopNoise
+from quietrank.promise.accounting import Cost
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.promise.promise import Clip, Promise, RangeClip
 from quietrank.statistics.statistic import Spread, Statistic
@@ -137,57 +137,6 @@ class Selection(Mechanism):
         return f"{self.name}, the first {self.k} by {'wins' if statistic == TOP_BY_WINS else 'net wins'}"
 
 
-@dataclass(frozen=True)
-class PermuteAndFlip(Selection):
-    """Items in random order, each accepted with probability exp(−gap/scale), k times: R_k/scale in all."""
-
-    name: ClassVar[str] = "permute-and-flip"
-    about: ClassVar[str] = "names the first few and publishes no counts"
-
-    @property
-    def _rounds(self) -> int:
-        return self.k
-
-    def _scale(self, promise: Promise, steps: int) -> float:
-        return flip_scale(steps, as_written(promise.privacy.epsilon))
-
-    def _loss(self, noise: TopNoise, first: int, all_rounds: int, promise: Promise) -> Cost:
-        """ε, and in zCDP half the sum of the squares of what each round may cost by itself, R_1/scale; not an eighth,
-        as for a mechanism of bounded range, which permute-and-flip is not."""
-        epsilon, each = flip_loss(noise.scale, all_rounds), flip_loss(noise.scale, first)
-        return Cost(epsilon, 0.0, min(epsilon**2, self.k * each**2) / 2 * SLACK)
-
-
-@dataclass(frozen=True)
-class Exponential(Selection):
-    """Each round names an item with probability ∝ exp(count/scale), by one draw of Gumbel noise for all rounds. The
-    loss of a round has a range of R_1/scale, so it costs (R_1/scale)²/8 in zCDP (Cesar and Rogers 2021)."""
-
-    name: ClassVar[str] = "exponential"
-    about: ClassVar[str] = "the same for more of them, for delta above 0"
-    gumbel: ClassVar[bool] = True
-
-    def require(self, promise: Promise, statistic: Statistic) -> None:
-        super().require(promise, statistic)
-        if promise.privacy.delta == 0:
-            raise PrivacyError(
-                f"{option('mechanism', self.name)} needs {option('delta')} above 0; add {option('delta', '1e-6')}, or "
-                f"use {option('mechanism', 'permute-and-flip')}"
-            )
-
-    @property
-    def _rounds(self) -> int:
-        return 1
-
-    def _scale(self, promise: Promise, steps: int) -> float:
-        epsilon, delta = as_written(promise.privacy.epsilon), as_written(promise.privacy.delta)
-        return gumbel_scale(self.k, steps, rho_for(epsilon, delta))
-
-    def _loss(self, noise: TopNoise, first: int, all_rounds: int, promise: Promise) -> Cost:
-        rho, epsilon = gumbel_rho(self.k, noise.scale, first), as_written(promise.privacy.epsilon)
-        return Cost(epsilon, delta_of(rho, epsilon), rho)
-
-
 def apart_reach(promise: Promise, statistic: Statistic, clip: Clip | None, rounds: int) -> Fraction:
     """R in votes: how far apart one unit moves the counts, summed over the tallies it changes; never too small."""
     if not isinstance(statistic, Top):
@@ -282,7 +231,3 @@ class SelectionLaw(Law):
             places[:, turn] = (left + by_round[:, min(turn, self.rounds - 1)]).argmax(axis=1)
             left[rows, places[:, turn]] = -np.inf
         return places
-
-
-PERMUTE_AND_FLIP = PermuteAndFlip()
-EXPONENTIAL = Exponential()

@@ -86,10 +86,11 @@ class TopByWins(Top, Wins):
         only answers change, wins move as net wins do, because exposures stay."""
         if change is Neighbours.OUTCOME:
             return TOP_BY_NET_WINS.apart(change, k, promise)
-        L, most = promise.privacy.limit, promise.privacy.limit
+        L = promise.privacy.limit
+        comes, goes = k * L, L
         if promise.privacy.one_per_pair:
-            most = min(L, promise.spread * _degrees(promise)[0])
-        comes, goes = k * most, min(L, k * most)
+            of_one, of_many = _degrees(promise)[0], _pairs_of(k, promise)
+            comes, goes = k * min(L, promise.spread * of_one), min(L, promise.spread * of_many)
         return Fraction(max(comes, goes) if change is Neighbours.ADD_REMOVE else comes + goes)
 
     def apart_in_norm(self, change: Neighbours, k: int, square: Fraction) -> Fraction:
@@ -130,6 +131,12 @@ def _degrees(promise: Promise) -> list[int]:
     if promise.items.pairs is None:
         return [len(promise.items) - 1] * len(promise.items)
     return sorted((len(near) for near in promise.items.graph.neighbours), reverse=True)
+
+
+def _pairs_of(k: int, promise: Promise) -> int:
+    """In how many askable pairs k items are together, at most."""
+    n = len(promise.items)
+    return k * (n - 1) - k * (k - 1) // 2 if promise.items.pairs is None else sum(_degrees(promise)[:k])
 
 
 def _widest(promise: Promise) -> int:
