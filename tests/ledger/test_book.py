@@ -27,7 +27,8 @@ from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.records import chained
 from quietrank.mechanisms.registry import MechanismWord
 from quietrank.noise import knorm
-from quietrank.promise.accounting import Charge, Cost, rho_for
+from quietrank.promise.accounting import Charge, Cost
+from quietrank.promise.curve import curve_rho
 from quietrank.promise.privacy import UnitWord
 from tests.cli.conftest import run  # noqa: F401
 from tests.cli.running import GOOD, Run
@@ -42,7 +43,7 @@ def pure(epsilon: float, unit: str = "comparison", **extra: object) -> Charge:
 
 
 def gaussian(epsilon: float, delta: float) -> Charge:
-    return Charge(qr.Privacy(epsilon, "comparison", delta), Cost(epsilon, delta, rho_for(epsilon, delta)), "gaussian")
+    return Charge(qr.Privacy(epsilon, "comparison", delta), Cost(epsilon, delta, curve_rho(epsilon, delta)), "gaussian")
 
 
 @pytest.fixture
