@@ -58,6 +58,8 @@ RULES = Rules(
         "add_laplace": ("noise",),
         "truncated_laplace": ("noise", "auditing"),
         "rounded": ("noise",),
+        "rounded_normal": ("noise",),
+        "discrete_laplace": ("noise",),
     },
 )  # fmt: skip
 
@@ -165,8 +167,8 @@ def test_what_a_reviewer_reads(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\na privacy reviewer reads {len(listed)} modules, {sum(listed.values())} lines: {', '.join(listed)}")
     assert len(mechanisms) == len(MECHANISMS) >= 4
-    assert len(listed) <= 28
-    assert sum(listed.values()) <= 4_650
+    assert len(listed) <= 31
+    assert sum(listed.values()) <= 5_050
 
 
 def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> None:

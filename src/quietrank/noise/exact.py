@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
 from flint import arb, ctx, fmpq, fmpz
 
-from quietrank.noise.lattice import LARGEST_DRAW
+from quietrank.noise.words import saturating_sum as saturating_sum
 
 if TYPE_CHECKING:
     from quietrank.arrays import Integers
@@ -78,9 +77,3 @@ class FormulaNoise:
 
     def add_to(self, values: Integers) -> Integers:
         return saturating_sum(values, rounded(self.formula, self.uniforms))
-
-
-def saturating_sum(values: Integers, noise: list[int]) -> Integers:
-    """Exact sums, saturating at the 64-bit limits as OpenDP's do."""
-    sums = (int(value) + z for value, z in zip(values, noise, strict=True))
-    return np.array([max(-LARGEST_DRAW, min(LARGEST_DRAW, total)) for total in sums], dtype=np.int64)

@@ -1,7 +1,7 @@
 """Integers in, integers with discrete Laplace or discrete Gaussian noise out.
 
-Both are OpenDP's: P(z) ∝ exp(−|z|/scale) and P(z) ∝ exp(−z²/2·scale²) on the integers, sampled exactly from the
-operating system's entropy; no floating point touches a sample.
+P(z) ∝ exp(−|z|/scale) and P(z) ∝ exp(−z²/2·scale²) on the integers, sampled exactly from the operating system's
+entropy; no floating point touches a sample. OpenDP draws both, except Laplace noise on many values (`exponential.py`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.errors import PrivacyError
+from quietrank.noise.exponential import discrete_laplace
+from quietrank.noise.words import LARGEST_DRAW as LARGEST_DRAW
+from quietrank.noise.words import LARGEST_SCALE as LARGEST_SCALE
+from quietrank.noise.words import saturating_sum
 
 if TYPE_CHECKING:
     from quietrank.arrays import Integers
 
-LARGEST_SCALE = 2.0**56
-"""Beyond this the noise would come near the limits of 64-bit integers, and the result would be useless anyway."""
-
-LARGEST_DRAW = 2**63 - 1
-"""Where OpenDP's 64-bit draws saturate."""
+MANY = 10_000
+"""From here on our own sampler draws Laplace noise: the same law, more than ten times as fast (benchmarks/draws)."""
 
 
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
@@ -51,6 +52,8 @@ def laplace_privacy_loss(scale: float, sensitivity: int) -> float:
 
 def add_laplace(values: Integers, scale: float) -> Integers:
     """Each value plus fresh discrete Laplace noise; saturates at the 64-bit limits, never wraps."""
+    if len(values) > MANY:
+        return saturating_sum(values, discrete_laplace(len(values), scale))
     noisy = _laplace(scale)(values.tolist())
     return np.array(noisy, dtype=np.int64)
 
