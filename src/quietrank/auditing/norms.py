@@ -14,7 +14,7 @@ from quietrank.errors import PrivacyError
 from quietrank.maths import zonotopes
 from quietrank.mechanisms import gaussian, laplace, zonotope
 from quietrank.mechanisms.mechanism import Calibrated
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 
 ROUNDING = 1e-9
 """what floating point may add to a computed loss, relative"""
@@ -26,7 +26,7 @@ INFINITE = Fraction(10**9)
 def allowed(calibrated: Calibrated) -> Fraction:
     """The sensitivity that was derived, in votes (squared for L2), or in units of K; of other noise ε itself."""
     promise, statistic = calibrated.promise, calibrated.statistic
-    if isinstance(calibrated.noise, lattice.GaussianNoise):
+    if isinstance(calibrated.noise, normal.RoundedGaussianNoise):
         return gaussian.l2_reach(promise, statistic, calibrated.clip)
     if _body(calibrated) is not None:
         return zonotope.gauge_reach(promise, statistic)
@@ -37,7 +37,7 @@ def allowed(calibrated: Calibrated) -> Fraction:
 
 def is_known(calibrated: Calibrated) -> bool:
     """Whether the noise is of a kind that this audit has formulas of its own for; other noise is taken at its law."""
-    return isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise | knorm.KNormNoise)
+    return isinstance(calibrated.noise, lattice.LaplaceNoise | normal.RoundedGaussianNoise | knorm.KNormNoise)
 
 
 def log_density(calibrated: Calibrated, noise: Floats) -> Floats:
@@ -58,7 +58,7 @@ def moved(calibrated: Calibrated, difference: Integers) -> Fraction:
 
 def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     step = calibrated.step
-    if isinstance(calibrated.noise, lattice.GaussianNoise):
+    if isinstance(calibrated.noise, normal.RoundedGaussianNoise):
         return sum(int(x) ** 2 for x in difference) * step**2
     body = _body(calibrated)
     if body is not None:

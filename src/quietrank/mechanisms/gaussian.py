@@ -16,8 +16,8 @@ from scipy import special
 
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
-from quietrank.noise.lattice import LARGEST_SCALE
 from quietrank.noise.normal import RoundedGaussianNoise
+from quietrank.noise.words import LARGEST_SCALE
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.curve import curve_delta, curve_mu, half_above, root_above
 from quietrank.promise.privacy import Unit

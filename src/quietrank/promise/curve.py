@@ -1,12 +1,12 @@
 """The exact privacy of Gaussian noise: μ = Δ/σ and ε in, the δ that is kept out, and back; certified bounds.
 
-Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy" (2018, theorem 8): real-valued noise N(0, σ²)
-on values of L2 sensitivity Δ is (ε, δ)-DP if and only if δ is at least
+Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy" (2018, theorem 8): real-valued noise
+N(0, σ²) on values of L2 sensitivity Δ is (ε, δ)-DP if and only if δ is at least
 
     δ(ε; μ) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ),   μ = Δ/σ.
 
 It grows with μ and falls with ε. It is evaluated in interval arithmetic (arb), with more digits until the interval is
-narrow, and its upper end is used: whatever the cancellation, no δ is too small. docs/proofs/gaussian.md has the argument.
+narrow, and its upper end is used: whatever the cancellation, no δ is too small (docs/proofs/gaussian.md).
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def _evaluate(epsilon: float, mu: float, bits: int) -> arb:
 
 
 def _above(value: arb) -> float:
-    """The smallest double, or the one after it, that is certainly no less."""
-    bound = max(0.0, float(value.mid()))
+    """A double that is certainly no less than anything in the interval, as no δ is above 1."""
+    bound = max(0.0, float(value.upper()))
     # True only where it is certain for the whole interval.
-    while not value <= bound:
+    while bound < 1 and not value <= bound:
         bound = math.nextafter(bound, math.inf)
-    return bound
+    return bound if bound < 1 else 1.0
 
 
 @lru_cache(maxsize=256)
