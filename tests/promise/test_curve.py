@@ -30,8 +30,8 @@ def true_delta(epsilon: float, mu: float) -> Decimal:
 
 
 def _upper_tail(x: Decimal) -> Decimal:
-    """1 − Φ(x): a half less φ(x)·Σ x^(2k+1)/(1·3·5⋯(2k+1)), whose terms are all positive; digits are lost where the tail is
-    small, so there are more of them than that takes."""
+    """1 − Φ(x): a half less φ(x)·Σ x^(2k+1)/(1·3·5⋯(2k+1)), whose terms are all positive; digits are lost where the
+    tail is small, so there are more of them than that takes."""
     with localcontext() as context:
         context.prec = DIGITS + int(x * x / 2)
         term = total = abs(x)
@@ -64,7 +64,7 @@ def test_no_delta_is_below_the_truth_or_far_above_it(epsilon: float, delta: floa
     """An upper bound, within two units in the last place, against 120 digits; from noise that is too small to more."""
     mu = part * curve_mu(epsilon, delta)
     true, bound = true_delta(epsilon, mu), curve_delta(epsilon, mu)
-    assert true <= Decimal(bound) <= true * (1 + Decimal(2) ** -51) + Decimal(5e-324)
+    assert true <= Decimal(bound) <= true * (1 + Decimal(2) ** -51) + Decimal("5e-324")
 
 
 @settings(max_examples=60, deadline=None)

@@ -37,6 +37,7 @@ FINE = 1000.0
 """from this scale on, in steps, two draws of the same value in a row are a sign that something is wrong"""
 REMAINDERS = 16
 """of the noise in steps; at σ = 1000 they are equally likely but for 10^-30000 of them"""
+GAMMA_TAILS = special.gammainc, special.gammaincc
 BLOCK = 24
 """draws that are compared as a whole: two blocks of fresh noise agree with probability below 10^-9 at any scale"""
 
@@ -86,15 +87,13 @@ def gaussian_cdf(k: Floats, scale: float) -> Floats:
 
 
 def _gaussian(noises: Integers, scale: float) -> Iterator[Fit]:
-    """Also Σz²/σ², which is chi-square, and the remainders of fine noise, which are equally likely: noise that is rounded
-    to a coarser lattice than the tally's leaves the last digits of the tally as they are."""
+    """Also Σz²/σ², which is chi-square, and the remainders of fine noise, which are equally likely: noise that is
+    rounded to a coarser lattice than the tally's leaves the last digits of the tally as they are."""
     yield from _lattice(noises, lambda k: gaussian_cdf(k, scale))
     if scale < FINE:
         return
-    square = float(((noises / scale) ** 2).sum())
-    yield Fit(
-        "size", 2 * min(float(tail(noises.size / 2, square / 2)) for tail in (special.gammainc, special.gammaincc))
-    )
+    tails = [tail(noises.size / 2, float(((noises / scale) ** 2).sum()) / 2) for tail in GAMMA_TAILS]
+    yield Fit("size", float(2 * min(tails)))
     counts = np.bincount((noises % REMAINDERS).reshape(-1), minlength=REMAINDERS)
     yield Fit("last digits", pearson(counts, np.full(REMAINDERS, 1 / REMAINDERS)))
 
