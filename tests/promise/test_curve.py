@@ -45,7 +45,7 @@ def _upper_tail(x: Decimal) -> Decimal:
 
 def _pi(digits: int) -> Decimal:
     """Machin: π/4 = 4·arctan(1/5) − arctan(1/239)."""
-    one = 10 ** (digits + 10)
+    one: int = 10 ** (digits + 10)
 
     def arctan(n: int) -> int:
         power = total = one // n
