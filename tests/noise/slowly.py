@@ -1,4 +1,4 @@
-"""The samplers again, number by number in Python's integers, reading the same words in the same order; for comparison."""
+"""The samplers once more, number by number in Python's integers: the same words in, the same draws out."""
 
 from __future__ import annotations
 
@@ -135,16 +135,20 @@ def normal_accepted(v: list[int], x: Numbers, source: Source) -> list[bool]:
         return [a and b for a, b in zip(less, fair(len(at), source), strict=True)]
 
     heads = coins(x, list(range(x.size)), source, mirrored, half_y)
-    for times, throw in (
-        ([whole - 1 for whole in v], lambda at: coins(x, at, source, [False] * len(at), None)),
-        ([(whole - 1) ** 2 if whole else 0 for whole in v], lambda at: roots(len(at), source)),
-    ):
-        thrown = 0
-        while at := [i for i in range(x.size) if heads[i] and times[i] > thrown]:
-            for i, head in zip(at, throw(at), strict=True):
-                heads[i] = head
-            thrown += 1
+    mixed = [whole - 1 for whole in v]
+    thrown_until_tails(heads, mixed, lambda at: coins(x, at, source, [False] * len(at), None))
+    constant = [(whole - 1) ** 2 if whole else 0 for whole in v]
+    thrown_until_tails(heads, constant, lambda at: roots(len(at), source))
     return heads
+
+
+def thrown_until_tails(heads: list[bool], times: list[int], throw: Thinning) -> None:
+    """Further coins where all were heads so far."""
+    thrown = 0
+    while at := [i for i, head in enumerate(heads) if head and times[i] > thrown]:
+        for i, head in zip(at, throw(at), strict=True):
+            heads[i] = head
+        thrown += 1
 
 
 def roots(size: int, source: Source) -> list[bool]:
@@ -165,7 +169,7 @@ def seeded(seed: int, tied: bool = False) -> Source:
     return words
 
 
-def coarse(seed: int) -> Source:
-    """Four random bits per word: one comparison in sixteen is a tie, and the order is that of uniform numbers."""
+def coarse(seed: int, bits: int) -> Source:
+    """A few random bits per word: ties are frequent, and the order is that of uniform numbers with these digits."""
     generator = np.random.default_rng(seed)
-    return lambda size: generator.integers(0, 16, size, dtype=np.uint64) << np.uint64(60)
+    return lambda size: generator.integers(0, 2**bits, size, dtype=np.uint64) << np.uint64(64 - bits)

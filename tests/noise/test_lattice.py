@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+<<<<<<< HEAD
+=======
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+>>>>>>> wt-noise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quietrank.arrays import Integers
+from quietrank.auditing import distribution
 from quietrank.errors import PrivacyError
 from quietrank.noise import lattice
 
@@ -55,3 +63,80 @@ def test_the_standard_deviation_is_the_one_stated(scale: float) -> None:
     weights = np.exp(-np.abs(z) / scale)
     direct = math.sqrt((weights * z**2).sum() / weights.sum())
     assert lattice.laplace_standard_deviation(scale) == pytest.approx(direct, rel=1e-9)
+<<<<<<< HEAD
+=======
+
+
+@given(st.fractions(min_value=Fraction(1, 1000), max_value=10**12), st.floats(1e-6, 50))
+def test_the_gaussian_scale_is_the_smallest_that_keeps_rho(square: Fraction, rho: float) -> None:
+    """Calibrate, then recompute: the map gives at most ρ, and a scale a millionth smaller gives more."""
+    scale = lattice.gaussian_scale(square, rho)
+    assert lattice.gaussian_rho(scale, square) <= rho
+    assert lattice.gaussian_rho(scale * (1 - 1e-6), square) > rho
+
+
+@pytest.mark.parametrize("scale", [0.7, 3.0, 2.0**30])
+def test_gaussian_noise_has_the_right_scale_and_no_other(scale: float) -> None:
+    """The mean square of 20 000 draws is within 6 % (six standard errors) of the discrete Gaussian's, not 20 % off."""
+    draws = lattice.GaussianNoise(scale).add_to(np.zeros(20_000, dtype=np.int64)).astype(np.float64)
+    z = np.arange(-60, 61)
+    weights = np.exp(-(z**2) / (2 * scale**2))
+    variance = float((weights * z**2).sum() / weights.sum()) if scale < 10 else scale**2
+    assert (draws**2).mean() == pytest.approx(variance, rel=0.06)
+    assert (draws**2).mean() != pytest.approx(variance * 1.2, rel=0.06)
+
+
+@pytest.mark.parametrize(("square", "rho"), [(Fraction(0), 1.0), (Fraction(1), 0.0), (Fraction(2**80), 1e-60)])
+def test_useless_gaussian_calibrations_are_refused(square: Fraction, rho: float) -> None:
+    """No sensitivity, no budget, or noise beyond any use."""
+    with pytest.raises(PrivacyError):
+        lattice.gaussian_scale(square, rho)
+
+
+@pytest.mark.parametrize("scale", [0.8, 60 * 2.0**21])
+def test_many_values_get_the_same_law(scale: float) -> None:
+    """Above MANY our own sampler draws: the audit's chi-square accepts its scale, and no scale 5 % off."""
+    zeros = np.zeros(8 * lattice.MANY, dtype=np.int64)
+    noises = lattice.LaplaceNoise(scale).add_to(zeros).reshape(-1, 4)
+    for claimed in (scale, scale * 1.05):
+        audited: Any = SimpleNamespace(noise=lattice.LaplaceNoise(claimed))
+        fits = {fit.part: fit.p_value for fit in distribution.fits(audited, noises)}
+        assert fits.keys() == {"all entries", "first entry", "in turns"}
+        assert (min(fits.values()) > 1e-7) == (claimed == scale)
+        assert claimed == scale or fits["all entries"] < 1e-12
+
+
+def test_who_draws_depends_on_the_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenDP up to MANY values, our sampler above."""
+    sizes = []
+
+    def noise(size: int, scale: float) -> Integers:
+        sizes.append(size)
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr(lattice, "discrete_laplace", noise)
+    for size in (1, lattice.MANY, lattice.MANY + 1):
+        lattice.add_laplace(np.zeros(size, dtype=np.int64), 3.0)
+    assert sizes == [lattice.MANY + 1]
+
+
+def test_many_sums_do_not_wrap() -> None:
+    """At the 64-bit limits the sum saturates, as OpenDP's does."""
+    edge = np.full(lattice.MANY + 1, lattice.LARGEST_DRAW, dtype=np.int64)
+    assert (lattice.LaplaceNoise(lattice.LARGEST_SCALE).add_to(edge) > 0).all()
+    assert (lattice.LaplaceNoise(lattice.LARGEST_SCALE).add_to(-edge) < 0).all()
+
+
+def test_many_draws_are_fresh_in_every_process() -> None:
+    """Two calls and two forked processes differ."""
+    values = np.zeros(lattice.MANY + 1, dtype=np.int64)
+    assert (lattice.add_laplace(values, 1e6) != lattice.add_laplace(values, 1e6)).any()
+    draws = distribution._in_children(lambda: lattice.add_laplace(values, 1e6)[:50].tobytes())
+    assert len(set(draws)) == len(draws)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+def test_many_values_of_no_scale_are_refused(scale: float) -> None:
+    with pytest.raises(PrivacyError):
+        lattice.add_laplace(np.zeros(lattice.MANY + 1, dtype=np.int64), scale)
+>>>>>>> wt-noise

@@ -5,7 +5,6 @@ Everything is decided by comparing uniform real numbers (`words.py`), and multip
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -49,7 +48,10 @@ def enough(missing: int, accepted: float) -> int:
 
 
 def whole_parts(scale: float, whole: Integers, fraction: Reals) -> WholeNumbers:
-    """⌊scale·(v + x)⌋, exactly, for scale < 2^58: with scale = m/2^f it is (m·v + ⌊m·x⌋) >> f. Uses the fractions up."""
+    """⌊scale·(v + x)⌋, exactly, for scale < 2^58: with scale = m/2^f it is (m·v + ⌊m·x⌋) >> f.
+
+    Uses the fractions up.
+    """
     m, denominator = scale.as_integer_ratio()
     f = denominator.bit_length() - 1
     multiple, rest = _product(m, fraction.word(0))
@@ -73,15 +75,14 @@ def _product(m: int, words: Words) -> tuple[Words, Words]:
 
 
 def _whole_product(m: int, fraction: Reals) -> WholeNumbers:
-    """⌊m·x⌋ with as many words as it takes: x lies in [known, known + 1)/2^bits."""
-    known = np.zeros(fraction.size, dtype=object)
-    for depth in itertools.count():
+    """⌊m·x⌋ with as many words as it takes: x lies in [known, known + 1)/2^(64·depth)."""
+    known, depth = np.zeros(fraction.size, dtype=object), 0
+    while True:
         known = (known << 64) + fraction.word(depth).astype(object)
-        bits = 64 * (depth + 1)
-        product = m * known >> bits
-        if (product == (m * (known + 1) - 1 >> bits)).all():
+        depth += 1
+        product = m * known >> 64 * depth
+        if (product == (m * (known + 1) - 1 >> 64 * depth)).all():
             return np.asarray(product)
-    raise AssertionError("unreachable: counting has no end")
 
 
 def discrete_laplace(size: int, scale: float, source: Source = entropy) -> Integers | list[int]:

@@ -7,7 +7,6 @@ real numbers, never an approximation, and what is not yet known stays uniform (d
 
 from __future__ import annotations
 
-import itertools
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -92,7 +91,7 @@ def exponential_coins(
     mirrored: Flags | None = None,
     thinning: Callable[[Places], Flags] | None = None,
 ) -> Flags:
-    """Heads with probability exp(−p·y) for y = tops[at[i]], or 1 − tops[at[i]] where mirrored.
+    """Heads with probability exp(−p·y) for y = tops[at[i]], or 1 − tops[at[i]] where mirrored[i].
 
     Von Neumann's method (1951): draw z₁, z₂, … while y > z₁ > z₂ > … and the thinning coin of each step shows heads,
     which it does with probability p (1 without thinning). At least n steps succeed with probability (p·y)^n/n!, so
@@ -118,9 +117,9 @@ def all_heads(times: Integers, coins: Callable[[Places], Flags]) -> Flags:
     """Whether times[i] coins in a row show heads; no coin is thrown after the first tails."""
     heads = np.ones(len(times), dtype=np.bool_)
     at = np.flatnonzero(times > 0)
-    for thrown in itertools.count(1):
-        if not at.size:
-            break
+    thrown = 0
+    while at.size:
+        thrown += 1
         heads[at] = coins(at)
         at = at[heads[at] & (times[at] > thrown)]
     return heads
