@@ -268,7 +268,7 @@ def test_a_release_at_exactly_the_budget_is_paid_for(path: Path, privacy: qr.Pri
     assert (ledger.spent, ledger.remaining) == (privacy.epsilon, 0)
     again = privacy.changed(epsilon=0.001, max_per_person=3 if privacy.unit == "person" else None)
     for refused in (privacy, again, again.changed(delta=0.0)):
-        with pytest.raises(PrivacyError, match="delta 0 is left|nothing more will fit"):
+        with pytest.raises(PrivacyError, match=r"delta 0 is left|nothing more will fit"):
             qr.rank(from_arrow(VOTES), refused, ledger=ledger)
     assert len(ledger.entries()) == 1
 
