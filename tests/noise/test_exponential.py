@@ -20,7 +20,7 @@ from quietrank.noise.words import LARGEST_SCALE, Reals, Source, entropy
 from tests.noise import slowly
 from tests.noise.test_words import CERTAIN, RARE, _hasty
 
-DRAWS = 100_000
+DRAWS = 200_000
 SCALES = [0.3, 1.0, 7.5, 60 * 2.0**21, 2.0**50, LARGEST_SCALE]
 
 

@@ -36,7 +36,7 @@ def test_draws_are_normal_rounded_and_nothing_else(scale: float) -> None:
 
 def test_draws_at_a_fine_scale_are_normal() -> None:
     """Kolmogorov–Smirnov against the real-valued distribution."""
-    draws = np.asarray(rounded_normal(2 * DRAWS, 2.0**40)) / 2.0**40
+    draws = np.asarray(rounded_normal(DRAWS, 2.0**40)) / 2.0**40
     assert stats.kstest(draws, "norm").pvalue > RARE
     assert stats.kstest(draws * 1.05, "norm").pvalue < CERTAIN
 
@@ -59,7 +59,7 @@ FAULTS = {
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests can fail: each shortcut changes the law by more than chance explains."""
     monkeypatch.setattr(normal, *FAULTS[fault])
-    assert p_value(rounded_normal(2 * DRAWS, 7.5), 7.5) < CERTAIN
+    assert p_value(rounded_normal(DRAWS, 7.5), 7.5) < CERTAIN
 
 
 @pytest.mark.parametrize("hasty", [False, True])

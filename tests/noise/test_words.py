@@ -18,7 +18,7 @@ from quietrank.noise.words import LARGEST_DRAW, Reals, Source, Words, below, ent
 from tests.noise.slowly import coarse
 
 COINS = 200_000
-RARE = 1e-7
+RARE = 1e-9
 CERTAIN = 1e-12
 
 Digits = st.lists(st.sampled_from([0, 1, 2**63, 2**64 - 1]), min_size=4, max_size=4)
