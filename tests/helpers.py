@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.mechanisms.laplace import LAPLACE
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 from quietrank.promise.graph import Graph
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit
@@ -103,7 +103,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lattice, "add_laplace", lambda values, scale: values)
     monkeypatch.setattr(lattice.LaplaceNoise, "add_to", lambda self, values: values)
     monkeypatch.setattr(knorm.KNormNoise, "add_to", lambda self, values: values)
-    monkeypatch.setattr(lattice.GaussianNoise, "add_to", lambda self, values: values)
+    monkeypatch.setattr(normal.RoundedGaussianNoise, "add_to", lambda self, values: values)
 
 
 def zonotope_gauge(graph: Graph, x: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 from quietrank.promise.accounting import Charge
 from quietrank.promise.declare import with_pairs
 from quietrank.promise.privacy import Design, Privacy
@@ -131,7 +131,7 @@ def test_the_ledger_is_debited_before_noise_is_drawn(
         events.append("draw")
         return values
 
-    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, lattice.GaussianNoise):
+    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, normal.RoundedGaussianNoise):
         monkeypatch.setattr(kind, "add_to", drawn)
     tally = make_tally([1, 2], [2, 1], privacy)
     calibrated = calibrate(tally.items, privacy, NET_WINS, mechanism)

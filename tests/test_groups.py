@@ -33,8 +33,9 @@ from quietrank.mechanisms.perturbed_mle.loss import Calibration, privacy_loss
 from quietrank.mechanisms.perturbed_mle.mechanism import make_plan
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.mechanisms.zonotope import ZONOTOPE
-from quietrank.noise import knorm, lattice
-from quietrank.promise.accounting import Charge, delta_of
+from quietrank.noise import knorm, lattice, normal
+from quietrank.promise.accounting import Charge
+from quietrank.promise.curve import curve_delta
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.promise.promise import Bounded, Clip
@@ -343,7 +344,7 @@ def _neighbours(privacy: Privacy, units: Floats) -> Iterator[tuple[Floats, Float
 def _loss(calibrated: Calibrated, here: Floats, there: Floats) -> float:
     """The largest total loss over both groups: ε for pure noise, ρ for Gaussian noise."""
     drawn = calibrated.noise
-    if isinstance(drawn, lattice.GaussianNoise):
+    if isinstance(drawn, normal.RoundedGaussianNoise):
         return float(((here**2).sum(axis=1) + (there**2).sum(axis=1)).max() / (2 * drawn.scale**2))
     if isinstance(drawn, knorm.KNormNoise) and isinstance(drawn.body, knorm.Zonotope):
         body, mirrored = drawn.body, drawn.losses_mirrored
@@ -396,7 +397,9 @@ def _gauge(body: knorm.Zonotope, vector: tuple[float, ...], mirrored: bool) -> f
 
 def _allowed(calibrated: Calibrated) -> float:
     """ε, or for Gaussian noise the ρ that was charged; the tolerance is that of floating point."""
-    allowed = calibrated.cost.rho if isinstance(calibrated.noise, lattice.GaussianNoise) else calibrated.privacy.epsilon
+    allowed = (
+        calibrated.cost.rho if isinstance(calibrated.noise, normal.RoundedGaussianNoise) else calibrated.privacy.epsilon
+    )
     return (allowed or 0.0) * (1 + 1e-9)
 
 
@@ -417,7 +420,7 @@ def test_no_unit_loses_more_than_epsilon_over_all_groups(
     worst, allowed = _worst(privacy, mechanism, statistic, groups=True)
     assert worst <= allowed
     if mechanism == "gaussian":
-        assert delta_of(worst, privacy.epsilon) <= privacy.delta * (1 + 1e-9)
+        assert curve_delta(privacy.epsilon, math.sqrt(2 * worst)) <= privacy.delta * (1 + 1e-9)
 
 
 MATTERS = [
@@ -479,7 +482,7 @@ def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
     def replaced(self: object, values: Integers) -> Integers:
         return np.arange(len(values), dtype=np.int64) * 2**24
 
-    for kind in (lattice.LaplaceNoise, lattice.GaussianNoise, knorm.KNormNoise):
+    for kind in (lattice.LaplaceNoise, normal.RoundedGaussianNoise, knorm.KNormNoise):
         monkeypatch.setattr(kind, "add_to", replaced)
 
 
@@ -597,7 +600,7 @@ def test_all_groups_are_paid_for_once_and_before_any_noise(mechanism: str, monke
     def drawn(*_: object) -> None:
         raise AssertionError("noise was drawn before it was paid for")
 
-    for kind in (lattice.LaplaceNoise, lattice.GaussianNoise, knorm.KNormNoise):
+    for kind in (lattice.LaplaceNoise, normal.RoundedGaussianNoise, knorm.KNormNoise):
         monkeypatch.setattr(kind, "add_to", drawn)
     monkeypatch.setattr(lattice, "truncated_laplace", drawn)
     with pytest.raises(PrivacyError, match="no budget left"):

@@ -16,7 +16,7 @@ from quietrank.arrays import Floats
 from quietrank.crossing import exact_values, require_kept
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, GroupOf, Neighbours, Privacy
 from quietrank.promise.promise import Limits, Promise
@@ -82,7 +82,7 @@ def _contributions(calibrated: Calibrated, people: Sequence[Said]) -> Floats:
 
 def _furthest(calibrated: Calibrated, people: Sequence[Said]) -> float:
     """The largest distance between neighbours over all groups: L1 norm, or the square of the L2 norm, in steps."""
-    x, gaussian = _contributions(calibrated, people), isinstance(calibrated.noise, lattice.GaussianNoise)
+    x, gaussian = _contributions(calibrated, people), isinstance(calibrated.noise, normal.RoundedGaussianNoise)
     if calibrated.privacy.neighbours is Neighbours.ADD_REMOVE:
         return float((x**2 if gaussian else np.abs(x)).sum(axis=1).max())
     if calibrated.privacy.neighbours is Neighbours.OUTCOME:
@@ -108,13 +108,13 @@ def _scale(calibrated: Calibrated) -> float:
     if isinstance(noise, knorm.KNormNoise):
         assert isinstance(noise.body, knorm.SumZero)
         return float(noise.body.scale)
-    assert isinstance(noise, lattice.LaplaceNoise | lattice.GaussianNoise)
+    assert isinstance(noise, lattice.LaplaceNoise | normal.RoundedGaussianNoise)
     return noise.scale
 
 
 def _loss(calibrated: Calibrated, furthest: float) -> tuple[float, float]:
     """The privacy loss at this distance, and the one that was promised: ε, or for Gaussian noise ρ."""
-    if isinstance(calibrated.noise, lattice.GaussianNoise):
+    if isinstance(calibrated.noise, normal.RoundedGaussianNoise):
         return furthest / (2 * _scale(calibrated) ** 2), calibrated.cost.rho or 0.0
     return furthest / _scale(calibrated), calibrated.privacy.epsilon
 

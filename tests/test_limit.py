@@ -25,7 +25,7 @@ from quietrank.errors import PrivacyError, ReleaseError
 from quietrank.ledger.book import BudgetLedger
 from quietrank.mechanisms import choose, limit
 from quietrank.mechanisms.laplace import LAPLACE
-from quietrank.noise import lattice
+from quietrank.noise import lattice, normal
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
@@ -135,7 +135,7 @@ def recorded(draw: Callable[..., Any], events: list[str]) -> Callable[..., Any]:
 def test_everything_is_debited_once_and_first(monkeypatch: pytest.MonkeyPatch, delta: float, share: Any) -> None:
     """One debit of the whole ε, before the histogram is drawn; in zCDP the sum of the parts."""
     events: list[str] = []
-    for kind in (lattice.LaplaceNoise, lattice.GaussianNoise):
+    for kind in (lattice.LaplaceNoise, normal.RoundedGaussianNoise):
         monkeypatch.setattr(kind, "add_to", recorded(kind.add_to, events))
     ledger = Recorder(events)
     noisy = qr.noisy_tally(

@@ -26,14 +26,15 @@ from quietrank.auditing.cases import Case, make_case
 from quietrank.auditing.report import Finding
 from quietrank.auditing.run import Sizes
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC
-from quietrank.mechanisms import ball
+from quietrank.mechanisms import ball, gaussian
 from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
 from quietrank.mechanisms.zonotope import ZONOTOPE
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
+from quietrank.promise import curve
 from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, Move, Promise
 from quietrank.statistics.method import Method, Ties
@@ -62,7 +63,9 @@ TWO_ITEMS = make_case(LAPLACE, "person", method=Method.WINS, items=2, max_per_pe
 PEOPLE_NET = make_case(LAPLACE, "person", method=Method.NET_WINS, items=3, max_per_person=3)
 PAIRS = make_case(ZONOTOPE, "person", method=Method.NET_WINS, items=3, one_per_pair=True)
 CLIPPED = make_case(GAUSSIAN, "person", method=Method.NET_WINS, max_per_person=3, delta=1e-3)
-COARSE = make_case(GAUSSIAN, "comparison", method=Method.NET_WINS, items=3, delta=1e-3)
+CLIPPED_FEW = make_case(GAUSSIAN, "person", method=Method.NET_WINS, items=3, max_per_person=3, delta=1e-3)
+GAUSSIAN_VOTES = make_case(GAUSSIAN, "comparison", method=Method.NET_WINS, items=3, delta=1e-3)
+MANY_ITEMS = make_case(GAUSSIAN, "comparison", method=Method.NET_WINS, items=40, delta=1e-3)
 PUBLIC = make_case(LAPLACE, "person", "outcome", method=Method.NET_WINS, max_per_person=3)
 MLE = make_case(PERTURBED, "comparison", "add-remove")
 MLE_PEOPLE = make_case(PERTURBED, "person", max_per_person=3)
@@ -134,8 +137,44 @@ def half_the_zonotope_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def half_the_gaussian_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = lattice.GaussianNoise.add_to
-    monkeypatch.setattr(lattice.GaussianNoise, "add_to", lambda self, v: draw(lattice.GaussianNoise(self.scale / 2), v))
+    _gaussian_noise_times(monkeypatch, 0.5)
+
+
+def a_little_less_gaussian_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn 5 % too small."""
+    _gaussian_noise_times(monkeypatch, 0.95)
+
+
+def _gaussian_noise_times(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    noise = normal.RoundedGaussianNoise
+    draw = noise.add_to
+    monkeypatch.setattr(noise, "add_to", lambda self, values: draw(noise(self.scale * factor), values))
+
+
+def a_sigma_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calibrated 5 % too small, and the loss is not recomputed."""
+    derive = gaussian.scale_for
+    monkeypatch.setattr(gaussian, "scale_for", lambda squared, mu: 0.95 * derive(squared, mu))
+    monkeypatch.setattr(gaussian, "curve_delta", lambda epsilon, mu: 0.0)
+
+
+def a_curve_of_half_of_mu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The curve of μ is taken for that of 2μ, by the calibration and by the check alike."""
+    delta, largest = curve.curve_delta, curve.curve_mu
+    monkeypatch.setattr(gaussian, "curve_delta", lambda epsilon, mu: delta(epsilon, mu / 2))
+    monkeypatch.setattr(gaussian, "curve_mu", lambda epsilon, delta: 2 * largest(epsilon, delta))
+
+
+def noise_rounded_before_it_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To half votes, where a person's votes have a finer lattice: its last digits come out as they are."""
+    noise = normal.RoundedGaussianNoise
+    draw = noise.add_to
+
+    def add_to(self: normal.RoundedGaussianNoise, values: Integers) -> Integers:
+        coarse = draw(noise(self.scale / PERSON_GRID), np.zeros_like(values))
+        return np.asarray(values + PERSON_GRID * coarse)
+
+    monkeypatch.setattr(noise, "add_to", add_to)
 
 
 def the_published_constant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -561,7 +600,13 @@ FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [
     (half_the_sum_zero_noise, fit, PEOPLE_NET, "size"),
     (half_the_zonotope_noise, fit, PAIRS, "gauge"),
     (half_the_zonotope_noise, black_box, PAIRS, ""),
-    (half_the_gaussian_noise, fit, COARSE, "all entries"),
+    (half_the_gaussian_noise, fit, GAUSSIAN_VOTES, "all entries"),
+    (a_little_less_gaussian_noise, fit, MANY_ITEMS, "size"),
+    (a_sigma_that_is_too_small, loss, GAUSSIAN_VOTES, ""),
+    (a_sigma_that_is_too_small, loss, CLIPPED, ""),
+    (a_curve_of_half_of_mu, loss, GAUSSIAN_VOTES, ""),
+    (a_curve_of_half_of_mu, loss, CLIPPED, ""),
+    (noise_rounded_before_it_is_added, fit, CLIPPED_FEW, "last digits"),
     (the_published_constant, bounds, PEOPLE, "times as far"),
     (the_published_constant, loss, PEOPLE, ""),
     (the_published_constant, black_box, TWO_ITEMS, ""),

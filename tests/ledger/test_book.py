@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,10 +24,12 @@ import quietrank as qr
 from quietrank.errors import BudgetError, LedgerError, PrivacyError
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.book import BudgetLedger
+from quietrank.ledger.composition import Budget, Spend, exact
 from quietrank.ledger.records import chained
 from quietrank.mechanisms.registry import MechanismWord
 from quietrank.noise import knorm
-from quietrank.promise.accounting import Charge, Cost, rho_for
+from quietrank.promise.accounting import Charge, Cost, epsilon_of
+from quietrank.promise.curve import curve_rho
 from quietrank.promise.privacy import UnitWord
 from tests.cli.conftest import run  # noqa: F401
 from tests.cli.running import GOOD, Run
@@ -42,7 +44,7 @@ def pure(epsilon: float, unit: str = "comparison", **extra: object) -> Charge:
 
 
 def gaussian(epsilon: float, delta: float) -> Charge:
-    return Charge(qr.Privacy(epsilon, "comparison", delta), Cost(epsilon, delta, rho_for(epsilon, delta)), "gaussian")
+    return Charge(qr.Privacy(epsilon, "comparison", delta), Cost(epsilon, delta, curve_rho(epsilon, delta)), "gaussian")
 
 
 @pytest.fixture
@@ -128,19 +130,83 @@ def test_delta_needs_a_ledger_that_allows_it(path: Path) -> None:
         new(path).debit(gaussian(0.1, 1e-9))
 
 
-def test_one_gaussian_release_may_have_the_whole_budget(path: Path) -> None:
-    """As the first release, which decides how δ is divided; after another one a little less fits."""
-    ledger = new(path, 1.0, 1e-6)
-    ledger.debit(gaussian(1.0, 1e-6))
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (1.0, 1e-6), (4.0, 1e-9), (30.0, 1e-3)])
+def test_one_gaussian_release_may_have_the_whole_budget(path: Path, epsilon: float, delta: float) -> None:
+    """As the first release, which decides how releases are counted, by (ε, δ) here; after another one less fits,
+    because ρ converts to more than the curve says."""
+    ledger = new(path, epsilon, delta)
+    ledger.debit(gaussian(epsilon, delta))
     ledger.verify()
-    assert ledger.spent <= 1
+    assert ledger.spent == epsilon
+    assert ledger.entries()[0].spend == Spend(exact(epsilon), exact(delta), None)
     with pytest.raises(BudgetError):
         ledger.debit(pure(0.001))
-    other = new(path.with_name("other"), 1.0, 1e-6)
+    other = new(path.with_name("other"), epsilon, delta)
     other.debit(pure(1e-6))
     with pytest.raises(BudgetError) as told:
-        other.debit(gaussian(1.0, 1e-6))
-    assert told.value.largest > 0.99
+        other.debit(gaussian(epsilon, delta))
+    assert 0.85 * epsilon < told.value.largest < 0.98 * epsilon
+    assert epsilon_of(curve_rho(told.value.largest, delta), delta) == pytest.approx(epsilon, rel=5e-3)
+
+
+def test_what_is_counted_by_epsilon_and_delta_adds_up_plainly(path: Path) -> None:
+    """After such a release: a little ε and δ is left for Gaussian noise, ε alone for noise without δ; and δ that is not
+    there is refused with what is left."""
+    ledger = new(path, 1.0, 2e-6)
+    ledger.debit(gaussian(0.95, 1.5e-6))
+    assert ledger.spent == 0.95
+    with pytest.raises(BudgetError) as told:
+        ledger.debit(gaussian(0.5, 5e-7))
+    assert told.value.largest == pytest.approx(0.05)
+    ledger.debit(gaussian(0.03, 5e-7))
+    with pytest.raises(PrivacyError, match=r"delta=1e-07 and is counted by its \(ε, δ\).*delta 0 is left"):
+        ledger.debit(gaussian(0.01, 1e-7))
+    ledger.debit(pure(0.02))
+    assert ledger.spent == 1
+    ledger.verify()
+
+
+def test_a_group_counted_by_epsilon_and_delta_fits_as_told(path: Path) -> None:
+    """Where one unit of the ledger is three of the release, 3ε and δ(1 + e^ε + e^{2ε}) must fit."""
+    ledger = BudgetLedger.create(path, 1.0, 1e-6, data="survey", unit="person", neighbours="add-remove")
+    privacy = qr.Privacy(0.9, "comparison", 2.5e-7, neighbours="add-remove", max_per_person=3)
+    with pytest.raises(BudgetError) as told:
+        ledger.debit(Charge(privacy, Cost(0.9, 2.5e-7, curve_rho(0.9, 2.5e-7)), "gaussian"))
+    largest = told.value.largest
+    assert 0.25 < largest < 1 / 3
+    for epsilon, fits in ((1.001 * largest, False), (largest, True)):
+        charge = Charge(privacy.changed(epsilon=epsilon), Cost(epsilon, 2.5e-7, curve_rho(epsilon, 2.5e-7)), "gaussian")
+        with nullcontext() if fits else pytest.raises(BudgetError):
+            ledger.debit(charge)
+    ledger.verify()
+
+
+OLD = json.loads((Path(__file__).parents[1] / "snapshots" / "ledgers-by-rho.json").read_text(encoding="utf-8"))
+"""ledgers of all plans as they were written when Gaussian releases were counted by ρ alone, and what was said then"""
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_older_ledgers_mean_the_same(path: Path, name: str) -> None:
+    """They verify, and what was spent and what remains is what it was."""
+    old = OLD[name]
+    ledger_file.create(path, tuple(old["header"]))
+    with sqlite3.connect(path) as db:
+        db.executemany("INSERT INTO entries VALUES (?, ?, ?)", old["entries"])
+    ledger = BudgetLedger.open(path)
+    assert ledger.verify() == old["last"]
+    assert (ledger.spent, ledger.remaining) == (old["spent"], old["remaining"])
+    assert [entry.spend.rho is None for entry in ledger.entries()] == [
+        '"rho":null' in text for _, text, _ in old["entries"]
+    ]
+
+
+def test_an_older_ledger_pays_for_a_release_at_exactly_its_budget(path: Path) -> None:
+    """Its plans are those of today; only what the last of them counts is new."""
+    ledger_file.create(path, tuple(OLD["nothing yet"]["header"]))
+    ledger = BudgetLedger.open(path)
+    assert ledger.terms.plans == Budget.plans(1.0, 1e-6)
+    ledger.debit(gaussian(1.0, 1e-6))
+    assert ledger.spent == 1
 
 
 def test_releases_without_rho_add_up_plainly(path: Path) -> None:
@@ -184,10 +250,33 @@ def test_a_release_carries_the_entry_that_paid_for_it(path: Path, tmp_path: Path
     assert qr.rank(from_arrow(VOTES), privacy, mechanism=mechanism).ledger_entry is None
 
 
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        qr.Privacy(1.0, "comparison", 1e-6),
+        qr.Privacy(0.3, "comparison", 1e-3, design="uniform"),
+        qr.Privacy(1.0, "person", 1e-6, max_per_person=3),
+        qr.Privacy(1.0, "person", 1e-6, max_per_person="auto"),
+    ],
+    ids=lambda privacy: f"{privacy.unit}-{privacy.epsilon}-{privacy.max_per_person}",
+)
+def test_a_release_at_exactly_the_budget_is_paid_for(path: Path, privacy: qr.Privacy) -> None:
+    """The whole chain, with a limit that is bought first as well; a second release is refused, also without δ."""
+    ledger = new(path, privacy.epsilon, privacy.delta, privacy.unit)
+    release = qr.rank(from_arrow(VOTES), privacy, mechanism="gaussian", ledger=ledger)
+    assert release.ledger_entry == ledger.verify()
+    assert (ledger.spent, ledger.remaining) == (privacy.epsilon, 0)
+    again = privacy.changed(epsilon=0.001, max_per_person=3 if privacy.unit == "person" else None)
+    for refused in (privacy, again, again.changed(delta=0.0)):
+        with pytest.raises(PrivacyError, match=r"delta 0 is left|nothing more will fit"):
+            qr.rank(from_arrow(VOTES), refused, ledger=ledger)
+    assert len(ledger.entries()) == 1
+
+
 def test_gaussian_releases_are_paid_in_rho(path: Path) -> None:
-    """Nine Gaussian releases at ε = 0.3 fit into ε = 1, where plain sums allow three."""
+    """Eight Gaussian releases at ε = 0.3 fit into ε = 1, where plain sums allow three."""
     ledger, privacy = new(path, 1.0, 1e-6), qr.Privacy(0.3, "comparison", 1e-6)
-    for _ in range(9):
+    for _ in range(8):
         qr.rank(from_arrow(VOTES), privacy, mechanism="gaussian", ledger=ledger)
     with pytest.raises(BudgetError) as told:
         qr.rank(from_arrow(VOTES), privacy.changed(epsilon=0.9), mechanism="gaussian", ledger=ledger)

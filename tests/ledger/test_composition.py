@@ -24,7 +24,8 @@ from quietrank.ledger.composition import (
     spend_of,
     units_apart,
 )
-from quietrank.promise.accounting import Cost, delta_of, epsilon_of, rho_for
+from quietrank.promise.accounting import Cost, delta_of, epsilon_of
+from quietrank.promise.curve import curve_mu, curve_rho
 from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.statistics.net_wins import NET_WINS
 from tests.steps import sensitivity
@@ -152,7 +153,7 @@ def test_with_delta_nothing_is_lost_that_plain_sums_allow() -> None:
     for epsilon, delta in BUDGETS:
         assert admitted(epsilon, delta, [Cost.pure(epsilon)])
         assert admitted(epsilon, delta, [Cost.pure(epsilon / 8)] * 8)
-    small = Cost(0.2, 1e-7, rho_for(0.2, 1e-7))
+    small = Cost(0.2, 1e-7, curve_rho(0.2, 1e-7))
     assert admitted(4.0, 1e-6, [Cost.pure(3.0), small, small])
 
 
@@ -181,20 +182,62 @@ def test_the_overhead_is_the_conversion_of_the_accountant(order: float, delta: f
 
 
 pures = st.floats(1e-3, 5).map(Cost.pure)
-gaussians = st.tuples(st.floats(1e-3, 5), st.floats(1e-12, 1e-3)).map(lambda p: Cost(*p, rho_for(*p)))
+gaussians = st.tuples(st.floats(1e-3, 5), st.floats(1e-12, 1e-3)).map(lambda p: Cost(*p, curve_rho(*p)))
 
 
-@given(st.sampled_from(BUDGETS), st.lists(st.one_of(pures, gaussians), min_size=1, max_size=12))
-def test_what_is_covered_has_a_proof(terms: tuple[float, float], costs: list[Cost]) -> None:
-    """A covered sequence keeps (ε, δ) by basic composition or by the Rényi divergence at one order, recomputed."""
+@given(st.sampled_from(BUDGETS), st.integers(0, 2), st.lists(st.one_of(pures, gaussians), min_size=1, max_size=12))
+def test_what_is_covered_has_a_proof(terms: tuple[float, float], plan: int, costs: list[Cost]) -> None:
+    """A covered sequence keeps (ε, δ) by basic composition or by the Rényi divergence at one order, recomputed; and
+    one release at exactly the budget is covered by the last plan."""
     epsilon, delta = terms
-    budget = Budget.of(epsilon, delta)
+    budget = Budget.plans(epsilon, delta)[plan]
     kept: list[Cost] = []
-    for cost in costs:
+    for cost in (
+        *costs,
+        *(Cost(part * epsilon, part * delta, curve_rho(part * epsilon, part * delta)) for part in PARTS),
+    ):
         if budget.covers(together(budget, [*kept, cost])):
             kept.append(cost)
-    plain = all(cost.delta == 0 for cost in kept) and sum(exact(cost.epsilon) for cost in kept) <= exact(epsilon)
+    plain = all(sum(map(exact, each)) <= exact(most) for each, most in (
+        ([cost.epsilon for cost in kept], epsilon), ([cost.delta for cost in kept], delta if plan == 2 else 0.0)
+    ))  # fmt: skip
     assert plain or any(_renyi_delta(float(one.order), epsilon, kept) <= delta for one in budget.filters if one.order)
+    assert budget.covers(together(budget, [Cost(epsilon, delta, curve_rho(epsilon, delta))])) == (plan == 2)
+
+
+PARTS = (0.5, 0.25, 0.25, 0.125)
+"""of a budget: what is tried after other releases, so that something often fits"""
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_any_plan_covers_is_within_an_independent_accountant(seed: int) -> None:
+    """The first release, at nearly all of the budget or a part of it, takes the first plan that covers it, and others
+    follow while they fit: dp-accounting's privacy loss distributions of the noise itself never exceed the budget."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    rng = random.Random(seed)
+    epsilon, delta = rng.choice([0.5, 1.0, 2.0]), rng.choice([1e-6, 1e-5])
+    asked = [(rng.choice([1.0, 0.97, 0.8, 0.4]) * epsilon, rng.choice([1.0, 0.5]) * delta)]
+    asked += [(rng.uniform(0.01, 0.5) * epsilon, rng.choice([0.0, 0.1, 0.5]) * delta) for _ in range(8)]
+    options = {"value_discretization_interval": 1e-3, "pessimistic_estimate": False}
+    kept: list[Cost] = []
+    found, plan = [], None
+    for e, d in asked:
+        cost = Cost.pure(e) if d == 0 else Cost(e, d, curve_rho(e, d))
+        plans = Budget.plans(epsilon, delta) if plan is None else (plan,)
+        plan = next((one for one in plans if one.covers(together(one, [*kept, cost]))), plan)
+        if plan is not None and plan.covers(together(plan, [*kept, cost])):
+            kept.append(cost)
+            found.append(
+                pld.from_laplace_mechanism(1 / e, **options)
+                if d == 0
+                else pld.from_gaussian_mechanism(1 / curve_mu(e, d), **options)
+            )
+    composed = found[0]
+    for one in found[1:]:
+        composed = composed.compose(one)
+    assert composed.get_epsilon_for_delta(delta) <= epsilon
+    assert composed.get_epsilon_for_delta(delta) > 0.35 * epsilon
 
 
 def _renyi_delta(order: float, epsilon: float, costs: list[Cost]) -> float:
@@ -249,7 +292,8 @@ def worst_case(budget: Budget, menu: list[Cost], steps: int) -> float:
                 continue
             e = cost.epsilon
             p = 1 / (1 + math.exp(-e))
-            best = max(best, p * value(loss + e, after, left - 1) + (1 - p) * value(loss - e, after, left - 1))
+            hidden = p * value(loss + e, after, left - 1) + (1 - p) * value(loss - e, after, left - 1)
+            best = max(best, cost.delta + (1 - cost.delta) * hidden)
         return best
 
     return value(0.0, budget.untouched, steps)
@@ -261,6 +305,16 @@ def test_the_worst_adaptive_strategy_keeps_the_budget(epsilon: float, delta: flo
     menu = [Cost.pure(epsilon / 3), Cost.pure(epsilon / 6), Cost.pure(epsilon / 1.5)]
     found = worst_case(Budget.of(epsilon, delta), menu, 7)
     assert found <= delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (2.0, 0.003)])
+def test_the_worst_adaptive_strategy_keeps_what_is_counted_by_epsilon_and_delta(epsilon: float, delta: float) -> None:
+    """The same where every release is counted by its (ε, δ), and is the worst there is: it tells the truth with
+    probability δ, and is a randomised response otherwise. Nothing of δ is left over."""
+    *_, plain = Budget.plans(epsilon, delta)
+    menu = [Cost(epsilon / 3, delta / 4, 0.1), Cost(epsilon / 6, delta / 8, 0.1), Cost(epsilon / 2, delta / 2, 0.1)]
+    found = worst_case(plain, [*menu, Cost.pure(epsilon / 3)], 6)
+    assert 0.99 * delta < found <= delta
 
 
 def test_the_search_notices_a_budget_that_is_too_large() -> None:

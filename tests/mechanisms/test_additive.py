@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from fractions import Fraction
+from math import sqrt
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm
-from quietrank.promise.accounting import delta_of
+from quietrank.promise.curve import curve_delta
 from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy
@@ -70,12 +71,12 @@ def _quieter(drawn: Any, factor: Fraction) -> Any:
     return dataclasses.replace(drawn, scale=drawn.scale * float(factor))
 
 
-def test_the_gaussian_states_what_its_rho_converts_to() -> None:
-    """ρ inside, (ε, δ) outside: the conversion is tight and never beyond δ."""
+def test_the_gaussian_states_what_its_curve_says() -> None:
+    """ρ = μ²/2 inside, (ε, δ) outside: the curve is tight and never beyond δ."""
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=10)
     cost = calibrate(SIX, privacy, NET_WINS, GAUSSIAN).cost
     assert cost.rho is not None
-    assert 0.999e-6 < delta_of(cost.rho, 1.0) <= 1e-6
+    assert 0.999999e-6 < curve_delta(1.0, sqrt(2 * cost.rho)) <= 1.000001e-6
 
 
 def test_pure_mechanisms_promise_no_delta() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank.errors import ReleaseError
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
@@ -41,7 +41,7 @@ def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy, method: Method
 
 def _replace_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise of every kind that leaves nothing of the values."""
-    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, lattice.GaussianNoise):
+    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, normal.RoundedGaussianNoise):
         monkeypatch.setattr(kind, "add_to", lambda self, values: np.arange(len(values)) * 1000)
 
 

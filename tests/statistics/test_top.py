@@ -11,7 +11,7 @@ import pytest
 from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy
 from quietrank.promise.promise import Promise
-from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS, Top, root_above
+from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS, Top
 
 N = 4
 PAIRS = tuple(itertools.combinations(range(N), 2))
@@ -148,12 +148,3 @@ def test_a_clip_bounds_it_too(k: int) -> None:
     bound = float(TOP_BY_WINS.apart_in_norm(Neighbours.ADD_REMOVE, k, Fraction(1)))
     assert (k * comes[:, -1] - comes[:, :k].sum(axis=1)).max() <= bound
     assert (comes[:, -k:].sum(axis=1) - k * comes[:, 0]).max() <= bound
-
-
-def test_roots_are_rounded_up() -> None:
-    """Towards privacy, and by hardly anything."""
-    for square in (Fraction(2), Fraction(49), Fraction(1, 3), Fraction(10**12 + 1)):
-        root = root_above(square)
-        assert root**2 >= square
-        assert (root - Fraction(1, 2**30)) ** 2 < square
-    assert root_above(Fraction(49)) == 7

@@ -17,7 +17,7 @@ from scipy import special
 from quietrank.arrays import Floats, Integers
 from quietrank.auditing import losses
 from quietrank.mechanisms.mechanism import Calibrated
-from quietrank.noise import lattice
+from quietrank.noise import lattice, normal
 
 THRESHOLDS = 400
 """how many events are compared on the first half"""
@@ -81,7 +81,7 @@ def draw(calibrated: Calibrated, values: Integers, runs: int) -> Integers:
 
     Where the noise of all entries is independent, a long vector is many runs at once.
     """
-    if isinstance(calibrated.noise, lattice.LaplaceNoise | lattice.GaussianNoise):
+    if isinstance(calibrated.noise, lattice.LaplaceNoise | normal.RoundedGaussianNoise):
         return calibrated.noise.add_to(np.tile(values, runs)).reshape(runs, len(values))
     return np.array([calibrated.noise.add_to(values) for _ in range(runs)]).reshape(runs, -1)
 

@@ -19,7 +19,7 @@ from quietrank.auditing.trace import Seen
 from quietrank.errors import QuietrankError
 from quietrank.estimate.methods import Expected
 from quietrank.mechanisms.scatter import Around
-from quietrank.noise import lattice
+from quietrank.noise import normal
 from quietrank.promise.privacy import Neighbours, Unit
 
 ENOUGH = 0.99
@@ -127,7 +127,7 @@ def _histogram_moves(case: Case, pair: Neighbouring, folder: Path) -> float:
 
 def part_of(case: Case, moved: Fraction, allowed: Fraction) -> float:
     """The movement as a part of the bound; the ratio of norms, where their squares are compared."""
-    squares = isinstance(case.calibrated.noise, lattice.GaussianNoise)
+    squares = isinstance(case.calibrated.noise, normal.RoundedGaussianNoise)
     return math.sqrt(moved / allowed) if squares else float(moved / allowed)
 
 

@@ -16,7 +16,7 @@ from quietrank.mechanisms.perturbed_mle import mechanism as perturbed
 from quietrank.mechanisms.perturbed_mle.loss import Calibration, smallest_gamma
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE, PerturbedMLE
 from quietrank.mechanisms.selection import Selection
-from quietrank.noise import lattice
+from quietrank.noise import normal
 from quietrank.noise.selection import TopNoise
 from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.items import Items
@@ -78,7 +78,7 @@ class Case:
     @property
     def has_exact_loss(self) -> bool:
         """Whether the loss is known at every output; of δ > 0 only for Gaussian noise."""
-        return self.privacy.delta == 0 or isinstance(self.calibrated.noise, lattice.GaussianNoise | TopNoise)
+        return self.privacy.delta == 0 or isinstance(self.calibrated.noise, normal.RoundedGaussianNoise | TopNoise)
 
     @property
     def statistic(self) -> Statistic | None:

@@ -23,7 +23,7 @@ from quietrank.arrays import Floats, Integers
 from quietrank.auditing import norms, selected, trace
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.mechanism import Calibrated, Noise
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 from quietrank.noise.selection import TopNoise
 from quietrank.noise.tiles import positive_weights
 from quietrank.promise.accounting import Charge
@@ -37,6 +37,9 @@ FEWEST = 8.0
 """the least expected number of draws in a bin"""
 FINE = 1000.0
 """from this scale on, in steps, two draws of the same value in a row are a sign that something is wrong"""
+REMAINDERS = 16
+"""of the noise in steps; at σ = 1000 they are equally likely but for 10^-30000 of them"""
+GAMMA_TAILS = special.gammainc, special.gammaincc
 BLOCK = 24
 """draws that are compared as a whole: two blocks of fresh noise agree with probability below 10^-9 at any scale"""
 
@@ -67,8 +70,8 @@ def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
     noise = calibrated.noise
     if isinstance(noise, lattice.LaplaceNoise):
         parts = list(_lattice(noises, lambda k: laplace_cdf(k, noise.scale)))
-    elif isinstance(noise, lattice.GaussianNoise):
-        parts = list(_lattice(noises, lambda k: gaussian_cdf(k, noise.scale)))
+    elif isinstance(noise, normal.RoundedGaussianNoise):
+        parts = list(_gaussian(noises, noise.scale))
     elif isinstance(noise, knorm.BallNoise):
         parts = list(_balls(noise, noises.astype(np.float64)))
     elif isinstance(noise, knorm.KNormNoise):
@@ -118,13 +121,20 @@ def laplace_cdf(k: Floats, scale: float) -> Floats:
 
 
 def gaussian_cdf(k: Floats, scale: float) -> Floats:
-    """P(Z ≤ k) for P(z) ∝ exp(−z²/2σ²): a sum, or for a large σ the normal distribution at k + ½."""
-    if scale >= FINE:
-        return np.asarray(special.ndtr((k + 0.5) / scale))
-    reach = math.ceil(40 * scale)
-    weight = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * scale**2))
-    total = np.cumsum(weight) / weight.sum()
-    return np.asarray(total[np.clip(k.astype(np.int64) + reach, 0, 2 * reach)])
+    """P(Z ≤ k) for the nearest whole number Z to real-valued noise: Φ((k + ½)/σ)."""
+    return np.asarray(special.ndtr((k + 0.5) / scale))
+
+
+def _gaussian(noises: Integers, scale: float) -> Iterator[Fit]:
+    """Also Σz²/σ², which is chi-square, and the remainders of fine noise, which are equally likely: noise that is
+    rounded to a coarser lattice than the tally's leaves the last digits of the tally as they are."""
+    yield from _lattice(noises, lambda k: gaussian_cdf(k, scale))
+    if scale < FINE:
+        return
+    tails = [tail(noises.size / 2, float(((noises / scale) ** 2).sum()) / 2) for tail in GAMMA_TAILS]
+    yield Fit("size", float(2 * min(tails)))
+    counts = np.bincount((noises % REMAINDERS).reshape(-1), minlength=REMAINDERS)
+    yield Fit("last digits", pearson(counts, np.full(REMAINDERS, 1 / REMAINDERS)))
 
 
 def _by_its_law(calibrated: Calibrated, noises: Integers) -> Iterator[Fit]:

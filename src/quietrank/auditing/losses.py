@@ -1,26 +1,23 @@
 """Outputs and two statistics in, the exact privacy loss log P(output | one)/P(output | other) out.
 
-For K-norm noise the density before rounding is used: rounding can only lower the loss. docs/proofs derives each line.
+For K-norm and Gaussian noise the density before rounding is used: rounding can only lower the loss. docs/proofs derives
+each line.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
-from scipy import signal, special
+from scipy import special
 
 from quietrank.arrays import Floats, Integers
 from quietrank.auditing import norms, selected
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.perturbed_mle.mechanism import Plan
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 from quietrank.noise.selection import TopNoise
 from quietrank.votes.tallies import PairTally
-
-FINE_SCALE = 200.0
-"""From this σ on, in steps, δ is computed for the continuous Gaussian: within some 1/4σ² of δ, relative."""
 
 
 def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Integers) -> Floats:
@@ -32,7 +29,7 @@ def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Inte
     from_other = norms.signed(calibrated, outputs - other).astype(np.float64)
     if isinstance(noise, lattice.LaplaceNoise):
         return _l1(from_other, from_one) / noise.scale
-    if isinstance(noise, lattice.GaussianNoise):
+    if isinstance(noise, normal.RoundedGaussianNoise):
         apart = (other - one).astype(np.float64)
         return np.asarray((apart @ apart - 2 * from_one @ apart) / (2 * noise.scale**2))
     if isinstance(noise, knorm.BallNoise):
@@ -59,36 +56,28 @@ def _centred(points: Floats) -> Floats:
 
 
 def gaussian_delta(scale: float, apart: Integers, epsilon: float) -> float:
-    """δ(ε) = E[(1 − exp(ε − loss))⁺], exactly, for discrete Gaussian noise on two statistics that far apart."""
+    """δ(ε) = E[(1 − exp(ε − loss))⁺] for Gaussian noise on two statistics that far apart.
+
+    The loss is N(μ²/2, μ²), μ = ‖apart‖/σ. So δ = Φ(−a) − e^ε·Φ(−b) with a, b = ε/μ ∓ μ/2, and because b² − a² = 2ε
+    both terms are φ(a) times a Mills ratio, whose difference loses no digits: δ = φ(a)·(R(a) − R(b)).
+    """
     d = apart.astype(np.float64)
-    square = float(d @ d)
-    if square == 0:
+    mu = math.sqrt(float(d @ d)) / scale
+    if mu == 0:
         return 0.0
-    if scale >= FINE_SCALE:
-        mu = math.sqrt(square) / scale  # the loss is N(μ²/2, μ²)
-        return float(special.ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * special.ndtr(-mu / 2 - epsilon / mu))
-    inner, weight = _inner_products(scale, tuple(abs(int(x)) for x in apart if x))
-    loss = (square + 2 * inner) / (2 * scale**2)
-    return float(np.sum(weight * np.maximum(0.0, -np.expm1(epsilon - loss))))
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if a < 0:
+        return float(special.ndtr(-a) - math.exp(epsilon) * special.ndtr(-b))
+    return float(math.exp(-(a**2) / 2) * (_scaled_tail(a) - _scaled_tail(b)))
 
 
-@lru_cache(maxsize=8)
-def _inner_products(scale: float, apart: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """The values of Σ d_i·z_i over independent discrete Gaussians z_i, with their probabilities."""
-    reach = math.ceil(40 * scale)
-    z = np.arange(-reach, reach + 1)
-    weight = np.exp(-(z**2) / (2 * scale**2))
-    weight /= weight.sum()
-    total: Floats = np.ones(1)
-    for d in apart:
-        spread = np.zeros(2 * reach * d + 1)
-        spread[::d] = weight
-        total = np.asarray(signal.fftconvolve(total, spread), dtype=np.float64)
-    return np.arange(len(total), dtype=np.float64) - len(total) // 2, total
+def _scaled_tail(x: float) -> float:
+    """Φ(−x)·e^{x²/2}."""
+    return float(special.erfcx(x / math.sqrt(2))) / 2
 
 
 def gaussian_epsilon(scale: float, apart: Integers, delta: float) -> float:
-    """The exact ε at this δ: the smallest with δ(ε) ≤ δ. Noise of all entries, of all groups, is independent."""
+    """The exact ε at this δ: the smallest with δ(ε) ≤ δ. Noise on all entries, of all groups, is independent."""
     apart = apart.reshape(-1)
     low, high = 0.0, 1.0
     while gaussian_delta(scale, apart, high) > delta:

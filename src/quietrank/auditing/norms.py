@@ -15,7 +15,7 @@ from quietrank.errors import PrivacyError
 from quietrank.maths import zonotopes
 from quietrank.mechanisms import gaussian, laplace, selection, zonotope
 from quietrank.mechanisms.mechanism import Calibrated
-from quietrank.noise import knorm, lattice
+from quietrank.noise import knorm, lattice, normal
 from quietrank.noise.selection import TopNoise
 from quietrank.promise.accounting import as_written
 
@@ -32,7 +32,7 @@ def allowed(calibrated: Calibrated) -> Fraction:
     promise, statistic = calibrated.promise, calibrated.statistic
     if isinstance(calibrated.noise, TopNoise):
         return selection.apart_reach(promise, statistic, calibrated.clip, rounds(calibrated.noise))
-    if isinstance(calibrated.noise, lattice.GaussianNoise):
+    if isinstance(calibrated.noise, normal.RoundedGaussianNoise):
         return gaussian.l2_reach(promise, statistic, calibrated.clip)
     if isinstance(calibrated.noise, knorm.BallNoise):
         return Fraction(as_written(calibrated.privacy.epsilon))
@@ -45,7 +45,7 @@ def allowed(calibrated: Calibrated) -> Fraction:
 
 def is_known(calibrated: Calibrated) -> bool:
     """Whether the noise is of a kind that this audit has formulas of its own for; other noise is taken at its law."""
-    kinds = lattice.LaplaceNoise | lattice.GaussianNoise | knorm.KNormNoise | knorm.BallNoise | TopNoise
+    kinds = lattice.LaplaceNoise | normal.RoundedGaussianNoise | knorm.KNormNoise | knorm.BallNoise | TopNoise
     return isinstance(calibrated.noise, kinds)
 
 
@@ -74,7 +74,7 @@ def _moved(calibrated: Calibrated, difference: Integers) -> Fraction:
     step = calibrated.step
     if isinstance(calibrated.noise, TopNoise):
         return max(_apart(difference, calibrated.noise), _apart(-difference, calibrated.noise)) * step
-    if isinstance(calibrated.noise, lattice.GaussianNoise):
+    if isinstance(calibrated.noise, normal.RoundedGaussianNoise):
         return sum(int(x) ** 2 for x in difference) * step**2
     if isinstance(calibrated.noise, knorm.BallNoise):
         return _lengths_below(calibrated.noise, difference)

@@ -31,7 +31,7 @@ from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MechanismWord, named
-from quietrank.noise import lattice
+from quietrank.noise import normal
 from quietrank.noise.selection import TopNoise
 from quietrank.processes import results
 from quietrank.promise.arguments import flag, number, parse, whole_number
@@ -153,7 +153,7 @@ def _pair_loss(case: Case, pair: Neighbouring, outputs: Floats | None, folder: P
         at = [outputs] * len(first) if outputs is not None else seal.ideal_outputs(case, first, max(10, draws // 8))
         return seal.largest_loss(case, first, second, at), len(at[0])
     calibrated, one, other = _statistics(case, pair, folder)
-    if isinstance(calibrated.noise, lattice.GaussianNoise):
+    if isinstance(calibrated.noise, normal.RoundedGaussianNoise):
         # A loss above ε is allowed, with probability δ: what counts is the tail of its distribution.
         return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), 2 * draws
     if isinstance(calibrated.noise, TopNoise):

@@ -148,11 +148,14 @@ class BudgetLedger:
     def entries(self) -> list[Entry]:
         """The history from the first payment on, checked as by `verify`."""
         with reading(self.path) as db:
-            remaining = self.terms.plans[self._state(db).plan].remaining
+            plan = self.terms.plans[self._state(db).plan]
             return [
-                Entry(id_, values["when"], values["what"], values["privacy"], values["k"], spend, remaining(spent))
+                Entry(
+                    id_, values["when"], values["what"], values["privacy"], values["k"], plan.counted(spend),
+                    plan.remaining(spent),
+                )
                 for id_, values, spend, spent in self._history(db)
-            ]
+            ]  # fmt: skip
 
     def verify(self) -> str:
         """Check the whole history and return the id of its last entry ("0-…" for none); raise if it is broken.
@@ -204,9 +207,10 @@ def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: S
             f"made with {option('delta')}"
         )
     left = max(plan.reserve - spent.delta for plan, spent in plans)
-    if spend.delta > left and spend.rho is None:
+    if spend.delta > left and all(plan.counted(spend).rho is None for plan, _ in plans):
+        by_pairs = "has no ρ" if spend.rho is None else "is counted by its (ε, δ), as the first one was"
         return PrivacyError(
-            f"the release asks for {option('delta', plain_number(float(spend.delta)))} and has no ρ; of the ledger's "
+            f"the release asks for {option('delta', plain_number(float(spend.delta)))} and {by_pairs}; of the ledger's "
             f"delta {plain_number(float(left))} is left for such releases; choose a smaller {option('delta')}"
         )
     gaussian, delta = spend.delta > 0 and spend.rho is not None, charge.cost.delta

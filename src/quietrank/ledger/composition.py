@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from quietrank.errors import PrivacyError, option
-from quietrank.promise.accounting import SLACK, Cost, epsilon_of, lowest_point, rho_for
+from quietrank.promise.accounting import SLACK, Cost, lowest_point
+from quietrank.promise.curve import curve_epsilon, curve_rho
 from quietrank.promise.privacy import Neighbours, Privacy, Unit
 
 GRAIN = 2**80
 """Losses at a Rényi order are rounded up to whole multiples of 1/GRAIN, so that sums stay of bounded length."""
 
 SHARE_WITHOUT_RHO = Fraction(1, 64)
-"""The share of δ reserved for (ε, δ)-DP releases without ρ; none of quietrank's mechanisms makes such releases."""
+"""The share of δ reserved for (ε, δ)-DP releases without ρ, where those with ρ are counted by it; none of quietrank's
+mechanisms makes releases without."""
 
 SHARE_MIXED = Fraction(1, 192)
 """The share of δ of each filter for mixtures of pure and Gaussian releases."""
@@ -129,7 +131,7 @@ class Filter:
         """What the release adds to the sum; None if this filter cannot bound it."""
         approximate = spend.delta > 0
         if self.order is None:
-            # A release with ρ and δ never draws on the δ reserved for those without ρ.
+            # A release that is counted by ρ never draws on the δ reserved for those without ρ.
             return None if approximate and spend.rho is not None else spend.epsilon
         rho = spend.epsilon**2 / 2 if spend.rho is None else spend.rho
         renyi = self.order * rho
@@ -166,7 +168,7 @@ class Spent:
     losses: tuple[Fraction | None, ...]
     """per filter; None once a release was made that it cannot bound"""
     delta: Fraction = Fraction(0)
-    """the sum of δ over releases without ρ"""
+    """the sum of δ over releases that are counted by (ε, δ)"""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ class Budget:
     delta: Fraction
     filters: tuple[Filter, ...]
     reserve: Fraction
-    """the part of δ that releases without ρ may use"""
+    """the part of δ for releases that are counted by (ε, δ): those without ρ and, where no filter uses ρ, all"""
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> Budget:
@@ -194,7 +196,8 @@ class Budget:
     @classmethod
     def plans(cls, epsilon: float, delta: float) -> tuple[Budget, ...]:
         """The ways to divide δ; the first release takes the first one that covers it. δ is divided among all filters;
-        or all goes to ρ, so that one Gaussian release may use the whole budget; or all to releases without ρ."""
+        or all goes to ρ; or none, and every release is counted by its (ε, δ), so that one Gaussian release, whose ρ
+        converts to more than the ε of its own curve, may use the whole budget."""
         divided, total = cls.of(epsilon, delta), exact(delta)
         if total == 0:
             return (divided,)
@@ -213,8 +216,18 @@ class Budget:
         """What is used up before the first release: nothing."""
         return Spent((Fraction(0),) * len(self.filters))
 
+    @property
+    def uses_rho(self) -> bool:
+        """Whether some filter counts releases by ρ; otherwise each is counted by its (ε, δ)."""
+        return any(one.order is not None for one in self.filters)
+
+    def counted(self, spend: Spend) -> Spend:
+        """The release as this plan counts it."""
+        return spend if self.uses_rho or spend.delta == 0 else replace(spend, rho=None)
+
     def after(self, spent: Spent, spend: Spend) -> Spent:
         """What is used up once this release is made too."""
+        spend = self.counted(spend)
         new = (one.loss(spend) for one in self.filters)
         losses = (None if a is None or b is None else a + b for a, b in zip(spent.losses, new, strict=True))
         return Spent(tuple(losses), spent.delta + (spend.delta if spend.rho is None else 0))
@@ -238,15 +251,18 @@ class Budget:
         return _down_until(largest / k, lambda epsilon: self.covers(self.after(spent, spend_of(Cost.pure(epsilon), k))))
 
     def remaining_gaussian(self, spent: Spent, delta: float, k: int = 1) -> float:
-        """The same for a release that has ρ and promises (ε, δ) with this δ."""
-        rooms = [float(room / one.order) for room, one in self._room(spent) if one.order is not None]
-        rho = max(rooms, default=0.0) / k**2
-        if not rho > 0 or not 0 < delta < 1:
+        """The same for Gaussian noise that promises (ε, δ) with this δ, by its curve."""
+        if not 0 < delta < 1 or (not self.uses_rho and exact(delta) > self.reserve - spent.delta):
             return 0.0
-        return _down_until(
-            epsilon_of(rho, delta),
-            lambda epsilon: self.covers(self.after(spent, spend_of(Cost(epsilon, delta, rho_for(epsilon, delta)), k))),
-        )
+
+        def fits(epsilon: float) -> bool:
+            rho = curve_rho(epsilon, delta) if self.uses_rho else None
+            return self.covers(self.after(spent, spend_of(Cost(epsilon, delta, rho), k)))
+
+        if not self.uses_rho:
+            return _largest(float(self.epsilon - (spent.losses[0] or 0)) / k, fits)
+        rho = max(float(room / one.order) for room, one in self._room(spent) if one.order is not None) / k**2
+        return _down_until(curve_epsilon(math.sqrt(2 * rho), delta), fits) if rho > 0 else 0.0
 
 
 def _largest_pure(room: Fraction, one: Filter) -> float:
@@ -262,6 +278,17 @@ def _down_until(number: float, fits: Callable[[float], bool]) -> float:
         if 1e-150 < lower < math.inf and fits(lower):
             return lower
     return 0.0
+
+
+def _largest(high: float, fits: Callable[[float], bool]) -> float:
+    """The largest number up to this one that fits, where all smaller ones do too; 0 if none does."""
+    if (whole := _down_until(high, fits)) > 0:
+        return whole
+    low = 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle > 0 and fits(middle) else (low, middle)
+    return low
 
 
 def _best_order(epsilon: float, delta: float) -> float:

@@ -102,6 +102,7 @@ class Entry:
     k: int
     """how many units of the release make up one of the ledger's"""
     spend: Spend
+    """as the ledger counts it: without ρ where its plan uses none"""
     remaining: float
     """the largest ε of a release with δ = 0 that would still have fitted after it"""
 

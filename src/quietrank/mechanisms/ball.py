@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, isqrt, nextafter
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from quietrank.noise.knorm import Ball, BallNoise
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.privacy import Design, Neighbours, Unit
 from quietrank.promise.promise import FINE, Clip, Promise
+from quietrank.promise.rounding import float_above, root_above
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.ties import WithTies
@@ -39,9 +40,6 @@ is 1: docs/proofs/ball.md, section 5, has the measurements"""
 OF_THE_TYPICAL = 0.8
 """C is this part of a typical norm, so most people are clipped: from there down, noise shrinks like what is left of the
 votes, and further up faster (docs/proofs/ball.md, section 5)"""
-
-PRECISION = 64
-"""bits of a square root"""
 
 
 class BallMechanism(Mechanism):
@@ -74,7 +72,7 @@ class BallMechanism(Mechanism):
         share, weights = statistic.share(promise), usual_weights(promise, statistic)
         step = min(promise.half_vote * statistic.lattice(promise), FINE)
         reach = l2_sum_reach(promise, statistic, clip, weights)
-        unit = _float_above(reach / Fraction(as_written(promise.privacy.epsilon)))  # in votes
+        unit = float_above(reach / Fraction(as_written(promise.privacy.epsilon)))  # in votes
         noise = _noise(statistic, len(promise.items), [Fraction(unit) / weight / step for weight in weights])
         figures: dict[str, Figure] = {
             "sensitivity": float(reach), "norm": "L2", "scale": unit, "dimension": float(noise.balls[0].dimension)
@@ -96,7 +94,7 @@ class BallMechanism(Mechanism):
         if len(balls) != len(statistic.squares) or balls != _noise(statistic, len(promise.items), units).balls:
             return Cost.pure(inf)
         weights = tuple(1 / (unit * calibrated.step) for unit in units)
-        return Cost.pure(_float_above(l2_sum_reach(promise, statistic, clip, weights)))
+        return Cost.pure(float_above(l2_sum_reach(promise, statistic, clip, weights)))
 
 
 def usual_clip(promise: Promise, statistic: Statistic) -> float:
@@ -121,22 +119,9 @@ def l2_sum_reach(promise: Promise, statistic: Statistic, clip: Clip | None, weig
 
     def distance(change: Neighbours) -> Fraction:
         parts = zip(weights, statistic.l2_parts(change), strict=True)
-        return _root_above(promise.spread * square * sum(weight**2 * part for weight, part in parts))
+        return root_above(promise.spread * square * sum(weight**2 * part for weight, part in parts))
 
     return promise.reach(distance)
-
-
-def _root_above(square: Fraction) -> Fraction:
-    """√ rounded up, towards privacy, or exactly."""
-    scaled = square.numerator * square.denominator << 2 * PRECISION
-    root = isqrt(scaled)
-    return Fraction(root + (root * root < scaled), square.denominator << PRECISION)
-
-
-def _float_above(value: Fraction) -> float:
-    """The nearest double that is no smaller: rounded up, towards privacy."""
-    near = float(value)
-    return near if Fraction(near) >= value else nextafter(near, inf)
 
 
 def _noise(statistic: Statistic, items: int, units: list[Fraction]) -> BallNoise:

@@ -18,7 +18,8 @@ from quietrank.mechanisms.gaussian import GAUSSIAN, typical_square
 from quietrank.mechanisms.limit import BINS, ChosenLimit, LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.promise.accounting import Cost, as_written, rho_for
+from quietrank.promise.accounting import Cost, as_written
+from quietrank.promise.curve import curve_rho
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, Ties, statistic_for
 from quietrank.statistics.statistic import Statistic
@@ -134,11 +135,11 @@ class Limited:
 
     @property
     def cost(self) -> Cost:
-        """Of the counts, whatever the limit: the ρ of Gaussian noise is rounded down for each."""
+        """Of the counts, whatever the limit: σ is rounded up for each, so that ρ is no more than that of the curve."""
         cost, privacy = self.at(IF_EMPTY).noise.cost, self.promise.privacy
         if cost.delta == 0:
             return cost
-        return replace(cost, rho=rho_for(as_written(privacy.epsilon), as_written(privacy.delta)))
+        return replace(cost, rho=curve_rho(as_written(privacy.epsilon), as_written(privacy.delta)))
 
 
 def limited(promise: Promise, method: Method, mechanism: Mechanism | None, ties: Ties = Ties.HALF) -> Limited:

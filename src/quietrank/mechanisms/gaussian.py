@@ -1,6 +1,7 @@
 """Gaussian noise on the tally of clipped contributions, calibrated in the L2 norm; it needs δ > 0.
 
-docs/proofs/gaussian.md proves the promise. The loss is accounted for in zCDP and stated as the equivalent (ε, δ).
+The noise is a real number, and the sum is rounded to the lattice: post-processing, so that the exact curve of Gaussian
+noise holds (`promise/curve.py`). docs/proofs/gaussian.md proves the promise.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from scipy import special
 from quietrank.errors import PrivacyError, option
 from quietrank.maths.shares import RATE_VARIANCE
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
-from quietrank.noise.lattice import GaussianNoise, gaussian_rho, gaussian_scale
-from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
+from quietrank.noise.normal import RoundedGaussianNoise
+from quietrank.noise.words import LARGEST_SCALE
+from quietrank.promise.accounting import Cost, as_written
+from quietrank.promise.curve import curve_delta, curve_mu
 from quietrank.promise.privacy import Unit
-from quietrank.promise.promise import Clip, Promise, Squares
+from quietrank.promise.promise import FINE, Clip, Promise, Squares
+from quietrank.promise.rounding import float_above, root_above
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.ties import WithTies
@@ -73,31 +77,41 @@ class Gaussian(Mechanism):
         return kappa
 
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
-        share = statistic.share(promise)
-        step = promise.half_vote * statistic.lattice(promise)
+        share, privacy = statistic.share(promise), promise.privacy
+        # Fine for single votes as well, so that rounding adds nothing to the noise.
+        step = min(promise.half_vote * statistic.lattice(promise), FINE)
         squared = l2_reach(promise, statistic, clip) / step**2
-        scale = gaussian_scale(squared, rho_for(as_written(promise.privacy.epsilon), as_written(promise.privacy.delta)))
-        rho, sigma = gaussian_rho(scale, squared), scale * float(step)
+        scale = scale_for(squared, curve_mu(as_written(privacy.epsilon), as_written(privacy.delta)))
+        rho, sigma = float_above(squared / Fraction(scale) ** 2 / 2), scale * float(step)
         figures: dict[str, Figure] = {
             "sensitivity": sqrt(squared) * float(step), "norm": "L2", "scale": sigma, "rho": rho
         }  # fmt: skip
         return Calibrated(
-            self, promise, statistic, GaussianNoise(scale), step,
+            self, promise, statistic, RoundedGaussianNoise(scale), step,
             GaussianLaw(statistic, len(promise.items), sigma, float(share)),
-            Cost(promise.privacy.epsilon, promise.privacy.delta, rho), tuple(figures.items()), share, clip,
+            Cost(privacy.epsilon, privacy.delta, rho), tuple(figures.items()), share, clip,
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
         self.require_share(calibrated)
-        promise, clip = calibrated.promise, calibrated.clip
+        promise, clip, noise = calibrated.promise, calibrated.clip, calibrated.noise
         people = None if promise.privacy.unit is Unit.COMPARISON else calibrated.statistic.norm(promise)
         if (None if clip is None else clip.squares) != people:
             raise AssertionError("people are clipped in another norm than that of the statistic, or not at all")
-        if not isinstance(calibrated.noise, GaussianNoise):
-            raise AssertionError(f"{type(calibrated.noise).__name__} is not Gaussian noise")
-        squared = l2_reach(promise, calibrated.statistic, clip) / calibrated.step**2
-        rho, epsilon = gaussian_rho(calibrated.noise.scale, squared), as_written(calibrated.privacy.epsilon)
-        return Cost(epsilon, delta_of(rho, epsilon), rho)
+        if not isinstance(noise, RoundedGaussianNoise):
+            raise AssertionError(f"{type(noise).__name__} is not Gaussian noise")
+        squared = l2_reach(promise, calibrated.statistic, clip) / (calibrated.step * Fraction(noise.scale)) ** 2
+        epsilon = as_written(calibrated.privacy.epsilon)
+        return Cost(epsilon, curve_delta(epsilon, float_above(root_above(squared))), float_above(squared / 2))
+
+
+def scale_for(squared: Fraction, mu: float) -> float:
+    """σ = Δ/μ, in lattice steps, from Δ²: the smallest double with σ²μ² ≥ Δ², rounded up towards privacy."""
+    if squared <= 0:
+        raise PrivacyError(f"sensitivity must be positive, got its square {squared}")
+    if squared > (Fraction(LARGEST_SCALE) * Fraction(mu)) ** 2:
+        raise PrivacyError("epsilon and delta are too small for noise of any use; choose larger ones")
+    return float_above(root_above(squared / Fraction(mu) ** 2))
 
 
 def l2_reach(promise: Promise, statistic: Statistic, clip: Clip | None) -> Fraction:

@@ -1,7 +1,7 @@
-"""Integers in, integers with discrete Laplace or discrete Gaussian noise out.
+"""Integers in, integers with discrete Laplace noise out.
 
-P(z) ∝ exp(−|z|/scale) and P(z) ∝ exp(−z²/2·scale²) on the integers, sampled exactly from the operating system's
-entropy; no floating point touches a sample. OpenDP draws both, except Laplace noise on many values (`exponential.py`).
+P(z) ∝ exp(−|z|/scale) on the integers, sampled exactly from the operating system's entropy; no floating point touches a
+sample. OpenDP draws it, except on many values (`exponential.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -97,17 +96,6 @@ class LaplaceNoise:
 
 
 @dataclass(frozen=True)
-class GaussianNoise:
-    """Independent discrete Gaussian noise on every value."""
-
-    scale: float
-    """σ, in lattice steps"""
-
-    def add_to(self, values: Integers) -> Integers:
-        return np.array(_gaussian(self.scale)(values.tolist()), dtype=np.int64)
-
-
-@dataclass(frozen=True)
 class ObjectiveNoise:
     """The noise of the perturbed MLE: inside an objective, and discrete Laplace noise on its minimiser."""
 
@@ -120,37 +108,6 @@ class ObjectiveNoise:
 
     def add_to(self, values: Any) -> Integers:
         return self.seal.add_to(self.minimised(values, truncated_laplace(self.size, self.scale)))
-
-
-def gaussian_scale(squared_sensitivity: Fraction, rho: float) -> float:
-    """The smallest convenient σ, in lattice steps, that is ρ-zCDP at this L2 sensitivity: Δ/√(2ρ), rounded up."""
-    if squared_sensitivity <= 0:
-        raise PrivacyError(f"sensitivity must be positive, got its square {squared_sensitivity}")
-    scale = _root_above(squared_sensitivity) / math.sqrt(2 * rho) if rho > 0 else math.inf
-    if not 0 < scale <= LARGEST_SCALE:
-        raise PrivacyError("epsilon and delta are too small for noise of any use; choose larger ones")
-    while gaussian_rho(scale, squared_sensitivity) > rho:
-        scale = math.nextafter(scale, math.inf)
-    return scale
-
-
-def gaussian_rho(scale: float, squared_sensitivity: Fraction) -> float:
-    """The ρ that OpenDP's own privacy map gives this σ at this L2 sensitivity."""
-    return float(_gaussian(scale).map(_root_above(squared_sensitivity)))
-
-
-def _root_above(square: Fraction) -> float:
-    """√ rounded up."""
-    root = math.sqrt(square)
-    while Fraction(root) ** 2 < square:
-        root = math.nextafter(root, math.inf)
-    return root
-
-
-@lru_cache(maxsize=64)
-def _gaussian(scale: float) -> Any:
-    dp = opendp(scale)
-    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=scale)
 
 
 @lru_cache(maxsize=64)

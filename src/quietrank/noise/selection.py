@@ -18,6 +18,7 @@ import numpy as np
 
 from quietrank.errors import PrivacyError
 from quietrank.noise.lattice import LARGEST_SCALE, opendp
+from quietrank.promise.rounding import float_above
 
 if TYPE_CHECKING:
     from quietrank.arrays import Integers
@@ -45,9 +46,7 @@ def flip_scale(steps: int, epsilon: float) -> float:
 
 def flip_loss(scale: float, steps: int) -> float:
     """The ε of all rounds of permute-and-flip: R_k/scale, rounded up."""
-    exact = Fraction(steps) / Fraction(scale)
-    loss = float(exact)
-    return loss if Fraction(loss) >= exact else math.nextafter(loss, math.inf)
+    return float_above(Fraction(steps) / Fraction(scale))
 
 
 def gumbel_scale(k: int, steps: int, rho: float) -> float:

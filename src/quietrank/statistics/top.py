@@ -14,17 +14,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from math import isqrt
 from typing import Any
 
 from quietrank.promise.privacy import Neighbours
 from quietrank.promise.promise import Limits, Promise
+from quietrank.promise.rounding import root_above
 from quietrank.statistics.net_wins import NetWins
 from quietrank.statistics.statistic import Reading, Statistic
 from quietrank.statistics.wins import Wins
-
-ROOT_GRAIN = 2**30
-"""roots are multiples of one over this"""
 
 
 class Top(Statistic):
@@ -145,12 +142,6 @@ def _widest(promise: Promise) -> int:
     degree = [len(near) for near in graph.neighbours]
     joined = max(min(L + 1, degree[i] + degree[j]) for i, j in graph.edges)
     return max(joined, min(L, sum(_degrees(promise)[:2])))
-
-
-def root_above(square: Fraction) -> Fraction:
-    """√ rounded up, towards privacy."""
-    root = isqrt(int(square * ROOT_GRAIN**2))
-    return Fraction(root if root * root == square * ROOT_GRAIN**2 else root + 1, ROOT_GRAIN)
 
 
 TOP_BY_NET_WINS = TopByNetWins()
