@@ -30,12 +30,14 @@ from quietrank.statistics.method import STATISTICS, Method
 from quietrank.statistics.net_wins import NET_WINS_AND_SHOWN
 from quietrank.statistics.scores import SCORES
 from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS
 from quietrank.votes.read import Votes
 from quietrank.votes.tallies import PairTally, Tallies, Tally
 from quietrank.votes.tally import count_votes
 
-COUNTS = [statistic for statistic in STATISTICS.values() if statistic not in (SCORES, NET_WINS_AND_SHOWN)]
-"""every statistic that is counted from votes on pairs"""
+OTHERS = (SCORES, NET_WINS_AND_SHOWN, TOP_BY_NET_WINS, TOP_BY_WINS)
+COUNTS = [statistic for statistic in STATISTICS.values() if statistic not in OTHERS]
+"""every statistic that is counted from votes on pairs, and published as counts"""
 
 GROUPS = ("north", "south")
 """some groups, where it does not matter which"""
