@@ -81,7 +81,7 @@ def test_the_released_noise_has_the_derived_scale(which: str, statistic: Statist
     """For every unit × neighbours × design the noise is Laplace(Δ/ε); scales 25 % off either way are rejected."""
     privacy = BY_ID[which]
     scale = EXPECTED[privacy.neighbours, statistic.name] * privacy.limit / privacy.epsilon
-    step = float(half_vote(privacy) * (1 if EXPECTED[privacy.neighbours, statistic.name] != 17 / 16 else 1 / 16))
+    step = float(half_vote(privacy) * (1 if EXPECTED[privacy.neighbours, statistic.name] != 65 / 64 else 1 / 64))
     deviations = _deviations(privacy, statistic)
     assert _has_scale(deviations, scale, step)
     assert not _has_scale(deviations, scale * 1.25, step)

@@ -521,11 +521,11 @@ def test_the_statistic_of_groups_pays_for_the_total() -> None:
 
 
 def test_the_noise_of_every_group_is_that_for_groups() -> None:
-    """The figures of the releases, where the move from group to group matters: (1 + 1/16)·2, and K twice."""
+    """The figures of the releases, where the move from group to group matters: (1 + 1/8)·2, and K twice."""
     uniform = qr.rank_by_group(read(GOOD), Privacy(1, "comparison", design="uniform"), method="win-rate")
     double = qr.rank_by_group(read(GOOD), Privacy(1, "person", one_per_pair=True), mechanism="zonotope")
     for group in GROUPS:
-        assert dict(uniform[group].mechanism.figures)["sensitivity"] == 2 * (1 + 1 / 16)
+        assert dict(uniform[group].mechanism.figures)["sensitivity"] == 2 * (1 + 1 / 8)
         assert dict(double[group].mechanism.figures)["sensitivity"] == 2
 
 
