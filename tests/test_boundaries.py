@@ -165,8 +165,8 @@ def test_what_a_reviewer_reads(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\na privacy reviewer reads {len(listed)} modules, {sum(listed.values())} lines: {', '.join(listed)}")
     assert len(mechanisms) == len(MECHANISMS) >= 4
-    assert len(listed) <= 28
-    assert sum(listed.values()) <= 4_650
+    assert len(listed) <= 29
+    assert sum(listed.values()) <= 4_870
 
 
 def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> None:
