@@ -103,6 +103,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lattice, "add_laplace", lambda values, scale: values)
     monkeypatch.setattr(lattice.LaplaceNoise, "add_to", lambda self, values: values)
     monkeypatch.setattr(knorm.KNormNoise, "add_to", lambda self, values: values)
+    monkeypatch.setattr(knorm.BallNoise, "add_to", lambda self, values: values)
     monkeypatch.setattr(normal.RoundedGaussianNoise, "add_to", lambda self, values: values)
 
 

@@ -131,7 +131,7 @@ def test_the_ledger_is_debited_before_noise_is_drawn(
         events.append("draw")
         return values
 
-    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, normal.RoundedGaussianNoise):
+    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, knorm.BallNoise, normal.RoundedGaussianNoise):
         monkeypatch.setattr(kind, "add_to", drawn)
     tally = make_tally([1, 2], [2, 1], privacy)
     calibrated = calibrate(tally.items, privacy, NET_WINS, mechanism)

@@ -482,7 +482,7 @@ def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
     def replaced(self: object, values: Integers) -> Integers:
         return np.arange(len(values), dtype=np.int64) * 2**24
 
-    for kind in (lattice.LaplaceNoise, normal.RoundedGaussianNoise, knorm.KNormNoise):
+    for kind in (lattice.LaplaceNoise, normal.RoundedGaussianNoise, knorm.KNormNoise, knorm.BallNoise):
         monkeypatch.setattr(kind, "add_to", replaced)
 
 
@@ -600,7 +600,7 @@ def test_all_groups_are_paid_for_once_and_before_any_noise(mechanism: str, monke
     def drawn(*_: object) -> None:
         raise AssertionError("noise was drawn before it was paid for")
 
-    for kind in (lattice.LaplaceNoise, normal.RoundedGaussianNoise, knorm.KNormNoise):
+    for kind in (lattice.LaplaceNoise, normal.RoundedGaussianNoise, knorm.KNormNoise, knorm.BallNoise):
         monkeypatch.setattr(kind, "add_to", drawn)
     monkeypatch.setattr(lattice, "truncated_laplace", drawn)
     with pytest.raises(PrivacyError, match="no budget left"):

@@ -80,7 +80,7 @@ def test_rank_is_a_tally_ranked(method: MethodWord, monkeypatch: pytest.MonkeyPa
     """The same noise gives the same release, in one go or by way of a file."""
     from quietrank.noise import knorm, lattice
 
-    for kind in (lattice.LaplaceNoise, knorm.KNormNoise):
+    for kind in (lattice.LaplaceNoise, knorm.KNormNoise, knorm.BallNoise):
         monkeypatch.setattr(kind, "add_to", lambda self, values: values + np.arange(len(values)) * 2**21)
     for privacy in PRIVACIES:
         votes = from_arrow(VOTES)
@@ -227,7 +227,7 @@ def test_the_tallies_of_groups_are_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("edit", [{"epsilon": 0.01}, {"max_per_person": 1}, {"neighbours": "add-remove"}])
 def test_a_promise_edited_alone_is_refused(edit: dict[str, Any]) -> None:
     """The noise in the file is the one that its promise needs, or the file is damaged."""
-    tally = qr.noisy_tally(from_arrow(VOTES), qr.Privacy(1.0, "person", max_per_person=3))
+    tally = qr.noisy_tally(from_arrow(VOTES), qr.Privacy(1.0, "person", max_per_person=3), mechanism="laplace")
     values = tally_file.to_dict(tally)
     assert tally_file.from_dict(values)
     with pytest.raises(ReleaseError, match="its noise is not the one"):

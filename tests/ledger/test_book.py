@@ -299,6 +299,7 @@ def test_a_release_that_fails_after_its_debit_stays_paid(path: Path, monkeypatch
         raise RuntimeError("out of entropy")
 
     monkeypatch.setattr(knorm.KNormNoise, "add_to", fail)
+    monkeypatch.setattr(knorm.BallNoise, "add_to", fail)
     with pytest.raises(RuntimeError):
         qr.rank(from_arrow(VOTES), qr.Privacy(0.6, "comparison"), ledger=ledger)
     assert len(ledger.entries()) == 1

@@ -22,7 +22,7 @@ from quietrank.auditing import norms
 from quietrank.errors import PrivacyError
 from quietrank.maths.laws import BallPart
 from quietrank.mechanisms import ball
-from quietrank.mechanisms.ball import BALL, l2_sum_reach, usual_clip, usual_weights
+from quietrank.mechanisms.ball import BALL, l2_sum_reach, sampled, usual_clip, usual_weights
 from quietrank.mechanisms.choose import left_by_clipping
 from quietrank.mechanisms.gaussian import GAUSSIAN, default_clip
 from quietrank.mechanisms.laplace import LAPLACE
@@ -219,7 +219,7 @@ PARTS = [BallPart(2, True, 2.0), BallPart(5, True, 0.5), BallPart(1, False, 3.0)
 @pytest.mark.parametrize("part", PARTS)
 def test_the_law_of_an_entry(part: BallPart) -> None:
     """Its distribution, deviation and kurtosis, by a sample; a deviation 20 % off would be rejected."""
-    sample = part.sample(np.random.default_rng(2), 100_000)[:, 0]
+    sample = sampled(part, np.random.default_rng(2), 100_000)[:, 0]
     entry = sample[:8000]
     assert _p_value(entry, part.cdf) > 1e-4
     assert _p_value(entry * 1.2, part.cdf) < 1e-5
@@ -258,9 +258,9 @@ def test_the_draw_has_the_law(size: int, sum_zero: bool) -> None:
     if sum_zero:
         assert np.abs(drawn.sum(axis=1)).max() < size / 2**30
     rng = np.random.default_rng(3)
-    sampled = part.sample(rng, 2500)
+    others = sampled(part, rng, 2500)
     for direction in rng.normal(size=(3, size)):
-        assert stats.ks_2samp(drawn @ direction, sampled @ direction).pvalue > ALMOST_NEVER
+        assert stats.ks_2samp(drawn @ direction, others @ direction).pvalue > ALMOST_NEVER
 
 
 def test_many_items_take_no_longer_than_they_must() -> None:

@@ -87,13 +87,6 @@ class BallPart:
         lengths = np.linalg.norm(noise - mean, axis=-1)
         return np.asarray(-lengths / self.unit - lgamma(d) - d * log(self.unit) - log_sphere + log_plane)
 
-    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
-        z = rng.normal(size=(draws, self.size))
-        if self.sum_zero:
-            z -= z.mean(axis=1, keepdims=True)
-        radius = rng.gamma(self.dimension, self.unit, (draws, 1))
-        return np.asarray(z * (radius / np.linalg.norm(z, axis=1, keepdims=True)))
-
 
 @lru_cache(maxsize=64)
 def _mixture(dimension: int) -> tuple[Floats, Floats]:

@@ -85,6 +85,7 @@ class BallMechanism(Mechanism):
 
     def loss(self, calibrated: Calibrated) -> Cost:
         """What these balls cost, if they are those of this statistic's parts."""
+        self.require_share(calibrated)
         promise, statistic, clip = calibrated.promise, calibrated.statistic, calibrated.clip
         people = None if promise.privacy.unit is Unit.COMPARISON else statistic.norm(promise)
         if (None if clip is None else clip.squares) != people:
@@ -179,7 +180,16 @@ class BallLaw(Law):
         return np.asarray(sum(each))
 
     def sample(self, rng: np.random.Generator, draws: int) -> Floats:
-        return np.concatenate([part.sample(rng, draws) for part in self._parts], axis=1)
+        return np.concatenate([sampled(part, rng, draws) for part in self._parts], axis=1)
+
+
+def sampled(part: laws.BallPart, rng: np.random.Generator, draws: int) -> Floats:
+    """Rows of pseudo-random r·u; never used for a release."""
+    z = rng.normal(size=(draws, part.size))
+    if part.sum_zero:
+        z -= z.mean(axis=1, keepdims=True)
+    radius = rng.gamma(part.dimension, part.unit, (draws, 1))
+    return np.asarray(z * (radius / np.linalg.norm(z, axis=1, keepdims=True)))
 
 
 BALL = BallMechanism()
