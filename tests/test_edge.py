@@ -89,7 +89,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),
         ("synthetic", "group"),
         ("Ledger.create", "data"), ("Ledger.create", "path"),
-        *((name, "ledger") for name in ("rank", "rank_by_group", "noisy_tally", "noisy_tally_by_group")),
+        *((name, "ledger") for name in ("rank", "rank_by_group", "noisy_tally", "noisy_tally_by_group", "top")),
     }  # fmt: skip
 
 

@@ -48,7 +48,7 @@ from quietrank.publish.release import make_release as published
 from quietrank.publish.tabular import NoiseRecord
 from quietrank.publish.top import TopRelease
 from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord, View
-from quietrank.statistics.method import NO_TIES, Method, MethodWord, Ties, TiesWord, needs_pairs
+from quietrank.statistics.method import NO_TIES, Method, MethodWord, Ties, TiesWord, TopMethodWord, needs_pairs
 from quietrank.statistics.wins import WINS
 from quietrank.votes.added import added_up
 from quietrank.votes.gradients import gradients_by_person
@@ -138,7 +138,7 @@ def top(
     k: int,
     *,
     mechanism: MechanismWord = "auto",
-    method: MethodWord = "auto",
+    method: TopMethodWord = "auto",
     ledger: Payer = None,
 ) -> TopRelease:
     """Name the first k items in order, and publish no counts: more often right than the top of a whole ranking.
@@ -149,6 +149,7 @@ def top(
     mechanism  "auto": what finds most of them, judged from public values. "permute-and-flip": selection, which pays for
                the list alone. "exponential": the same for many items, with a delta above 0. "laplace", "zonotope",
                "ball", "gaussian": noise on all counts, of which only the order of the first k is published.
+               Not "perturbed-mle".
     method     what decides who is first: "net-wins" (also "auto") or "wins"
     ledger     the budget that pays: an open `Ledger`, its path, or None
 

@@ -11,7 +11,6 @@ from quietrank.cli.deliver import Files, Pictures, check_pictures, check_release
 from quietrank.cli.options import Format, VotesOptions, choice, reads_votes
 from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.publish.files import TALLY
-from quietrank.publish.top import TopRelease
 from quietrank.render.screen import busy, progress, tell, warn
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from quietrank.promise.privacy import Privacy
     from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.release import Release
+    from quietrank.publish.top import TopRelease
     from quietrank.votes.read import Votes
 
 
@@ -188,6 +188,8 @@ def _pictures(
     theme: str,
 ) -> Pictures:
     """The figures that were asked for; only the second one knows exact values."""
+    from quietrank.publish.top import TopRelease
+
     pictures: dict[Path, Callable[[], Figure]] = {}
     if isinstance(release, TopRelease):
         return pictures

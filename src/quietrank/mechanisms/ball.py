@@ -15,6 +15,7 @@ import numpy as np
 
 from quietrank.errors import PrivacyError, option
 from quietrank.maths import laws
+from quietrank.maths.shares import RATE_VARIANCE
 from quietrank.mechanisms.gaussian import GAUSSIAN, default_clip
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.knorm import Ball, BallNoise
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
 Weights = tuple[Fraction, ...]
 """of the parts of a statistic: the noise on a part has the size 1 over its weight"""
 
-EXPOSURES, ALMOST_KNOWN, TIES = Fraction(3, 4), Fraction(1, 8), Fraction(1, 4)
-"""the weights of exposures, of exposures that a uniform design makes almost equal, and of ties, where that of net wins
-is 1: docs/proofs/ball.md, section 5, has the measurements"""
+EXPOSURES, TIES = Fraction(3, 4), Fraction(1, 4)
+"""the weights of exposures and of ties, where that of net wins is 1: docs/proofs/ball.md, section 5, has the
+measurements"""
+
+FOR_THE_TOTAL = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8))
+"""weights of exposures that are almost equal by design: only their sum matters"""
 
 OF_THE_TYPICAL = 0.8
 """C is this part of a typical norm, so most people are clipped: from there down, noise shrinks like what is left of the
@@ -105,9 +109,21 @@ def usual_clip(promise: Promise, statistic: Statistic) -> float:
 
 def usual_weights(promise: Promise, statistic: Statistic) -> Weights:
     """From public values; whatever they are, the reach is right."""
-    exposures = ALMOST_KNOWN if promise.privacy.design is Design.UNIFORM else EXPOSURES
-    weights = {"exposure": exposures, "ties": TIES}
+    weights = {"exposure": EXPOSURES, "ties": TIES}
+    if promise.privacy.design is Design.UNIFORM and statistic.per_item > 1:
+        weights["exposure"] = min(FOR_THE_TOTAL, key=lambda weight: _error(weight, promise, statistic))
     return tuple(weights.get(name, Fraction(1)) for name, _ in statistic.squares)
+
+
+def _error(weight: Fraction, promise: Promise, statistic: Statistic) -> float:
+    """What the squared error of a win rate ½ + s/d̄ is proportional to, d̄ the mean exposure.
+
+    Noise on s has the variance σ² ∝ f_s + w²·f_d, and that on d̄ about σ²/(n·β²w²); d̄ is a factor of all rates and does
+    not change their order, so it counts half (maths/shares.py).
+    """
+    of_s, of_d, *_ = map(float, statistic.l2_parts(promise.moves[0].change))
+    n, share = len(promise.items), float(statistic.share(promise) * weight)
+    return (of_s + float(weight) ** 2 * of_d) * (1 + RATE_VARIANCE / (2 * n * share**2))
 
 
 def l2_sum_reach(promise: Promise, statistic: Statistic, clip: Clip | None, weights: Weights) -> Fraction:

@@ -14,12 +14,14 @@ import numpy as np
 
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
+from quietrank.maths.shares import RATE_VARIANCE
 from quietrank.mechanisms.gaussian import GAUSSIAN, typical_square
 from quietrank.mechanisms.limit import BINS, ChosenLimit, LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.curve import curve_rho
+from quietrank.promise.privacy import Design
 from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, Ties, statistic_for
 from quietrank.statistics.statistic import Statistic
@@ -88,8 +90,12 @@ def released_by(mechanism: Mechanism, promise: Promise, method: Method, ties: Ti
 
 
 def expected_noise(noise: Calibrated) -> float:
-    """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves."""
-    return noise.noise_sd / left_by_clipping(noise)
+    """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves; more where
+    all rates have a common factor that is noisy as well (`maths/shares.py`)."""
+    sd, spread, factor = noise.noise_sd, noise.law.spread, 1.0
+    if noise.privacy.design is Design.UNIFORM and spread.exposure > 0:
+        factor = math.sqrt(1 + RATE_VARIANCE * (spread.exposure / sd) ** 2 / (2 * len(noise.promise.items)))
+    return sd * factor / left_by_clipping(noise)
 
 
 def left_by_clipping(noise: Calibrated) -> float:

@@ -31,8 +31,8 @@ class Plan(Tabular):
 
     >>> import quietrank as qr
     >>> plan = qr.plan(items=5, people=200, per_person=5, epsilon=[1, 2], repetitions=20, curves=False)
-    >>> [row["epsilon"] for row in plan.rows()]
-    [1.0, 2.0, None]
+    >>> [row["epsilon"] for row in plan.rows() if row["mechanism"] == "laplace"]
+    [1.0, 2.0]
     """
 
     kind = PLAN

@@ -45,7 +45,7 @@ from quietrank.promise.promise import Clip
 from quietrank.publish.files import PLAN, Kind
 from quietrank.publish.tabular import Tabular
 from quietrank.publish.top import Chance
-from quietrank.statistics.method import Method, MethodWord
+from quietrank.statistics.method import Method, TopMethodWord
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -178,7 +178,13 @@ def compare(places: Integers, values: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, repr=False)
 class TopPlan(Tabular):
-    """What to expect of a list of the first few; `plan_top` makes it, and `print` shows it."""
+    """What to expect of a list of the first few; `plan_top` makes it, and `print` shows it.
+
+    >>> import quietrank as qr
+    >>> plan = qr.plan_top(items=6, k=2, people=200, per_person=5, epsilon=[1, 2], repetitions=20)
+    >>> [row["epsilon"] for row in plan.rows() if row["mechanism"] == "permute-and-flip"]
+    [1.0, 2.0]
+    """
 
     question: Question
     predictions: tuple[TopPrediction, ...]
@@ -235,7 +241,7 @@ def plan_top(
     delta: float = 0.0,
     clip: float | None = None,
     mechanism: MechanismWord = "auto",
-    method: MethodWord = "auto",
+    method: TopMethodWord = "auto",
     spread: SpreadWord = "typical",
     repetitions: int | None = None,
     seed: int = 1,
@@ -245,13 +251,17 @@ def plan_top(
 
     k          how many are to be named, as for `top`
     mechanism  "auto": all that keep the promise: selection ("permute-and-flip", and "exponential" where delta is above
-               0), and of "laplace", "zonotope", "gaussian" and "ball" the best; or one of them
+               0), and of "laplace", "zonotope", "gaussian" and "ball" the best; or one of them. Not "perturbed-mle".
     method     "net-wins" or "wins"; "auto" is net wins
 
     The others are as for `plan`:
 
-    items, people, per_person, votes, epsilon, unit, neighbours, design, delta, one_per_pair, max_per_person, clip,
-    spread, repetitions, seed, progress
+    items, people, per_person, votes  how large the survey is
+    epsilon    the ε to look at, one or several; 0.5, 1 and 2 without it
+    unit, neighbours, design  "person", "comparison"; "replace", "add-remove", "outcome"; "private", "uniform", "public"
+    delta, one_per_pair, max_per_person, clip  as for `Privacy`
+    spread     how far apart items are: "close", "typical", "clear", "paper", or a number
+    repetitions, seed, progress  how many surveys are simulated; the same seed gives the same numbers
 
     >>> import quietrank as qr
     >>> plan = qr.plan_top(items=6, k=1, people=200, per_person=5, epsilon=1, repetitions=20)

@@ -69,6 +69,10 @@ MethodWord = Method | Literal["auto", "net-wins", "wins", "win-rate", "bradley-t
 """what callers may write: the word, or the member it stands for"""
 
 
+TopMethodWord = Method | Literal["auto", "net-wins", "wins"]
+"""the same where only the first few are named"""
+
+
 def needs_pairs(method: Method, privacy: Privacy) -> bool:
     """Whether the method uses the list of who met whom, where that is public."""
     return method is Method.BRADLEY_TERRY and privacy.design is Design.PUBLIC
