@@ -47,6 +47,16 @@ def test_people_cast_all_their_votes_on_uniform_pairs() -> None:
     assert duels.counts[np.triu_indices(4, 1)] == pytest.approx(2500, abs=250)
 
 
+def test_what_people_add_is_what_all_have() -> None:
+    """Net wins person by person sum to those of all, and a person's L votes have an L1 norm of at most L."""
+    people = data.crowd(data.win_probabilities(data.strengths(8, rng())), 300, 5, rng(1))
+    assert np.allclose(people.net_wins.sum(axis=0), people.duels.net_wins)
+    assert np.abs(people.net_wins).sum(axis=1).max() <= 5
+    assert np.array_equal(
+        data.people_duels(data.win_probabilities(data.strengths(8, rng())), 300, 5, rng(1)).wins, people.duels.wins
+    )
+
+
 def test_net_wins_are_half_of_wins_minus_losses() -> None:
     """s sums to zero and equals wins minus half the exposure."""
     duels = data.graph_duels(np.full((9, 9), 0.5), 0.7, rng())
@@ -68,6 +78,9 @@ def test_cems_is_the_bundled_survey_without_ties() -> None:
     assert (survey.people, survey.per_person, survey.duels.n) == (303, 15, 6)
     assert survey.duels.total == 4454 - 487
     assert survey.items[int(np.argmax(survey.duels.win_counts))] == "London"
+    assert survey.net_wins is not None
+    assert len(survey.net_wins) == 303
+    assert np.array_equal(survey.net_wins.sum(axis=0), survey.duels.net_wins)
 
 
 def test_immigration_has_at_most_one_answer_per_person_and_pair() -> None:

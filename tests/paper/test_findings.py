@@ -11,6 +11,7 @@ import pytest
 from quietrank.paper import experiments, metrics
 from quietrank.paper.data import graph_duels, strengths, top_size, win_probabilities
 from quietrank.paper.experiments import Cell
+from quietrank.paper.gains import changes, losses
 from quietrank.paper.run import Row, read_rows
 
 STORED = Path(__file__).parents[2] / "docs" / "paper" / "means.csv"
@@ -149,6 +150,15 @@ def test_stored_ours_is_nowhere_worse(method: str) -> None:
         other = published[key]
         allowed = 2 * hypot(row.standard_error, other.standard_error)
         assert row.mean <= other.mean + allowed, key
+
+
+@stored
+def test_stored_ours_is_nowhere_above_the_noise_before() -> None:
+    """Experiments 5 to 8, same promise, same votes: no point of ours is worse by more than two standard errors."""
+    rows = read_rows(STORED)
+    assert {change.experiment for change in changes(rows)} == {"5", "6", "7", "8"}
+    assert len(changes(rows)) == 60 * 3 + 14
+    assert losses(rows) == []
 
 
 @stored

@@ -1,6 +1,9 @@
 """Tests of the runner: the same numbers however it was run, and none computed twice."""
 
+import ast
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,3 +137,18 @@ def test_fingerprints_are_plain_text() -> None:
     """Stable across processes: they are written into the parts."""
     cell = experiments.cells("1")[0]
     assert cell.fingerprint(1) == json.loads(json.dumps(cell.fingerprint(1))) != cell.fingerprint(2)
+
+
+def test_fingerprint_covers_what_a_repetition_imports() -> None:
+    """Every module of the package that values are computed with, so that a change of a mechanism is a change here.
+
+    The published mechanism is reached through the list of mechanisms alone, and never chosen.
+    """
+    code = (
+        "import sys; from quietrank.paper.experiments import sources, ROOMS; "
+        "here = {n[10:].replace('.', '/') + '.py' for n in sys.modules if n.startswith('quietrank.')}; "
+        "print(sorted(n for n in here - set(sources()) if n.partition('/')[0] in (*ROOMS, 'paper')))"
+    )
+    left = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert [name for name in ast.literal_eval(left) if "perturbed_mle" not in name] == []
+    assert {"mechanisms/ball.py", "noise/selection.py", "paper/ours.py"} <= set(experiments.sources())

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from quietrank.paper import summary
+from quietrank.paper import figures, summary
 from quietrank.paper.run import Row
 
 
@@ -43,7 +43,32 @@ def test_attack_line_names_the_worst_case() -> None:
     assert "ε = 0.1" in line
 
 
+PERSON_METHODS = [
+    "perturbed_mle", "noisy_counts", "noisy_counts_right", "net_wins_laplace", "net_wins_zonotope", "ours"
+]  # fmt: skip
+
+
 def test_published_counts_for_people_are_called_what_they_are() -> None:
-    """Laplace(L/ε) is labelled as 2ε in truth."""
-    assert "2ε in truth" in summary.name("noisy_counts", person=True)
+    """Laplace(L/ε) is labelled as 2ε in truth, and nothing else is: all others keep the promise of the legend."""
+    assert [method for method in PERSON_METHODS if "2ε in truth" in summary.name(method, person=True)] == [
+        "noisy_counts"
+    ]
     assert "2ε" not in summary.name("noisy_counts")
+    assert "ε-private when one person is replaced" in summary.PERSON_PROMISE
+
+
+@pytest.mark.parametrize("figure", figures.PERSON_FIGURES)
+def test_legends_state_the_promise(figure: str) -> None:
+    """Figures 5 to 8 say what their methods promise, name every one, and call today's noise what it is."""
+    metric = "rank_difference" if figure == "8" else "topk_error"
+    rows = [
+        Row(figure, method, metric, 6, None, 9, epsilon, "cems" if figure == "8" else "", 10, 0.1, 0.01)
+        for method in PERSON_METHODS
+        for epsilon in (0.5, 1.0)
+    ]
+    picture = figures.picture(figure, rows)
+    (legend,) = picture.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert legend.get_title().get_text() == summary.PERSON_PROMISE
+    assert sorted(labels) == sorted(summary.name(method, person=True) for method in PERSON_METHODS)
+    assert "net wins, Laplace(2L/ε)" in labels

@@ -123,11 +123,12 @@ def _run(settings: Settings) -> None:
 def _print_summary(rows: list[Row]) -> None:
     from rich.text import Text
 
+    from quietrank.paper.gains import gain_lines
     from quietrank.paper.summary import attack_lines, phase_lines
 
     if any(row.experiment not in ("phase", "attack") for row in rows):
         show(_summary(rows))
-    for line in (*phase_lines(rows), *attack_lines(rows)):
+    for line in (*gain_lines(rows), *phase_lines(rows), *attack_lines(rows)):
         show(Text(line))
 
 

@@ -93,15 +93,42 @@ def graph_duels(probability: Floats, p: float, rng: np.random.Generator) -> Duel
     return Duels(wins)
 
 
-def people_duels(probability: Floats, people: int, per_person: int, rng: np.random.Generator) -> Duels:
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """The votes of people, a row for each person and a column for each of their votes."""
+
+    n: int
+    winner: Integers
+    loser: Integers
+
+    @cached_property
+    def duels(self) -> Duels:
+        cell = self.winner * self.n + self.loser
+        return Duels(np.bincount(cell.ravel(), minlength=self.n**2).reshape(self.n, self.n).astype(np.float64))
+
+    @cached_property
+    def net_wins(self) -> Floats:
+        """x: what each person adds to the net wins, a row for each."""
+        net = np.zeros((len(self.winner), self.n))
+        row = np.arange(len(self.winner))[:, None]
+        np.add.at(net, (row, self.winner), 0.5)
+        np.subtract.at(net, (row, self.loser), 0.5)
+        return net
+
+
+def crowd(probability: Floats, people: int, per_person: int, rng: np.random.Generator) -> Crowd:
     """Each person compares `per_person` pairs drawn uniformly with replacement."""
-    n, votes = len(probability), people * per_person
-    first, second = _pairs(n)
-    pair = rng.integers(len(first), size=votes)
+    first, second = _pairs(len(probability))
+    pair = rng.integers(len(first), size=people * per_person)
     i, j = first[pair], second[pair]
-    won = rng.random(votes) < probability[i, j]
-    cell = np.where(won, i * n + j, j * n + i)
-    return Duels(np.bincount(cell, minlength=n * n).reshape(n, n).astype(np.float64))
+    won = rng.random(len(pair)) < probability[i, j]
+    shape = people, per_person
+    return Crowd(len(probability), np.where(won, i, j).reshape(shape), np.where(won, j, i).reshape(shape))
+
+
+def people_duels(probability: Floats, people: int, per_person: int, rng: np.random.Generator) -> Duels:
+    """The same, without who cast which vote."""
+    return crowd(probability, people, per_person, rng).duels
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +140,8 @@ class Survey:
     people: int
     per_person: int
     duels: Duels
+    net_wins: Floats | None = None
+    """what each person adds to the net wins, a row for each; None where only the table of wins was published"""
 
 
 @cache
@@ -122,13 +151,15 @@ def cems() -> Survey:
     rows = list(csv.DictReader(text.splitlines()))
     items = tuple(sorted({row["item_a"] for row in rows} | {row["item_b"] for row in rows}))
     index = {item: number for number, item in enumerate(items)}
-    wins = np.zeros((len(items), len(items)))
+    people = {name: number for number, name in enumerate(dict.fromkeys(row["person"] for row in rows))}
+    wins, net_wins = np.zeros((len(items), len(items))), np.zeros((len(people), len(items)))
     for row in rows:
         if row["outcome"] != "tie":
             a, b = index[row["item_a"]], index[row["item_b"]]
-            wins[(a, b) if row["outcome"] == "a" else (b, a)] += 1
-    people = len({row["person"] for row in rows})
-    return Survey("cems", items, people, len(items) * (len(items) - 1) // 2, Duels(wins))
+            winner, loser = (a, b) if row["outcome"] == "a" else (b, a)
+            wins[winner, loser] += 1
+            net_wins[people[row["person"]], [winner, loser]] += (0.5, -0.5)
+    return Survey("cems", items, len(people), len(items) * (len(items) - 1) // 2, Duels(wins), net_wins)
 
 
 @cache

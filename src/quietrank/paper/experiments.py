@@ -1,7 +1,8 @@
 """The number of an experiment in, its cells out; a cell, a repetition and a seed in, one value per curve point out.
 
 A cell is one set-up (n, p, m or a survey) with all its ε. Within a repetition all methods see the same votes, and
-counts and net wins get the same noise, so that differences between curves are differences between methods.
+counts and net wins get the same noise, or noise in the same order, so that differences between curves are differences
+between methods.
 """
 
 from __future__ import annotations
@@ -12,14 +13,25 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from math import inf, sqrt
+from math import inf, isinf, sqrt
 
 import numpy as np
 
 from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError
-from quietrank.paper import attack, metrics, phase
-from quietrank.paper.data import Duels, graph_duels, people_duels, strengths, survey, top_size, win_probabilities
+from quietrank.mechanisms.zonotope import ZonotopeLaw
+from quietrank.paper import attack, metrics, ours, phase
+from quietrank.paper.data import (
+    Crowd,
+    Duels,
+    Survey,
+    crowd,
+    graph_duels,
+    strengths,
+    survey,
+    top_size,
+    win_probabilities,
+)
 from quietrank.paper.methods import (
     edge_ridge,
     ergodicity,
@@ -32,6 +44,7 @@ from quietrank.paper.methods import (
 )
 
 PER_PERSON = 5  # L in experiments 5 to 7
+ROOMS = ("maths", "mechanisms", "noise", "promise", "statistics")
 FIGURES = ("1", "2", "3", "4", "5", "6", "7", "8", "phase", "attack")
 SOME_EPSILONS = (0.5, 1.0, 2.5, inf)
 MANY_EPSILONS = (0.2, 0.25, 1 / 3, 0.5, 1.0, 1.5, 2.0, 2.5, 5.0, inf)
@@ -56,6 +69,12 @@ class Point:
 
 
 Values = dict[Point, float]
+
+BEFORE = {**dict.fromkeys("567", "net_wins_laplace"), "8": "net_wins_zonotope"}
+"""what `ours` is compared with, repetition by repetition: the noise that was ours, at this promise, before the ball,
+selection and noise given a sum of zero"""
+CHANGE = "_change"
+"""ends the name of a measure that is the difference of `ours` from that, on the same votes"""
 
 
 @dataclass(frozen=True)
@@ -99,10 +118,15 @@ class Cell:
 def code_fingerprint() -> str:
     """A hash of the modules that compute a repetition: results of different versions must not be mixed."""
     root = files("quietrank")
-    here = ("attack", "data", "dense", "experiments", "methods", "metrics", "phase")
-    sources = [root / "paper" / f"{name}.py" for name in here]
-    sources += sorted((s for s in (root / "maths").iterdir() if s.name.endswith(".py")), key=lambda s: s.name)
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    return hashlib.sha256(b"".join((root / source).read_bytes() for source in sources())).hexdigest()
+
+
+def sources() -> list[str]:
+    """The files of these modules: of paper/ those that compute, and all of the packages that they use."""
+    root = files("quietrank")
+    here = ("attack", "data", "dense", "experiments", "methods", "metrics", "ours", "phase")
+    used = [f"{room}/{source.name}" for room in ROOMS for source in (root / room).iterdir()]
+    return [f"paper/{name}.py" for name in here] + sorted(name for name in used if name.endswith(".py"))
 
 
 def cells(experiment: str, quick: bool = False) -> list[Cell]:
@@ -118,7 +142,7 @@ def _edge(experiment: str, n: int, p: float, epsilons: tuple[float, ...]) -> Cel
 
 
 def _person(experiment: str, n: int, m: int, epsilons: tuple[float, ...]) -> Cell:
-    return Cell(experiment, n, epsilons, m=m, cost=len(epsilons) * 0.012)
+    return Cell(experiment, n, epsilons, m=m, cost=len(epsilons) * 0.03)
 
 
 def _cells_4() -> list[Cell]:
@@ -214,16 +238,16 @@ def _edge_values(cell: Cell, truth: Truth, duels: Duels, rng: np.random.Generato
         values |= truth.of_scores("perturbed_mle", epsilon, start)
         values |= truth.of_order("perturbed_mle", epsilon, start)
         values |= truth.of_order("noisy_counts", epsilon, duels.win_counts + unit * 2 / epsilon)
-        values |= _ours(duels, truth, epsilon, unit, 2 / epsilon)
+        values |= _net_wins("ours", duels, truth, epsilon, unit, 2 / epsilon)
     by_position = metrics.topk_error_by_position(duels.win_counts, truth.k)
     return values | {Point("noisy_counts", "topk_error_by_position", inf): by_position}
 
 
-def _ours(duels: Duels, truth: Truth, epsilon: float, unit: Floats, scale: float) -> Values:
+def _net_wins(method: str, duels: Duels, truth: Truth, epsilon: float, unit: Floats, scale: float) -> Values:
     """Scores from noisy net wins; under a uniform design they are in the order of the noisy net wins themselves."""
     noisy = duels.net_wins + unit * scale
-    values = truth.of_scores("ours", epsilon, score_estimate(duels, noisy, scale))
-    return values | truth.of_order("ours", epsilon, noisy)
+    values = truth.of_scores(method, epsilon, score_estimate(duels, noisy, scale))
+    return values | truth.of_order(method, epsilon, noisy)
 
 
 def _run_one_shot(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
@@ -243,37 +267,84 @@ def _run_person(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
     n, limit = cell.n, PER_PERSON
     theta = strengths(n, rng)
     truth = Truth(theta, top_size(n), rng.random(n))
-    duels = people_duels(win_probabilities(theta), cell.m or 0, limit, rng)
-    values: Values = {}
+    people = crowd(win_probabilities(theta), cell.m or 0, limit, rng)
+    duels, values, units = people.duels, Values(), dict[float, Floats]()
     for epsilon in cell.epsilons:
-        unit = rng.laplace(size=n)
+        unit = units[epsilon] = rng.laplace(size=n)
         scores = perturbed_mle(duels, rng.laplace(scale=8 * limit / epsilon, size=n), 2 * limit / epsilon)
         values |= truth.of_scores("perturbed_mle", epsilon, scores)
         values |= truth.of_order("perturbed_mle", epsilon, scores)
         # Laplace(L/ε) as published: changing a person moves the L1 norm by 2L, so it is only 2ε-DP. Then the right one.
         values |= truth.of_order("noisy_counts", epsilon, duels.win_counts + unit * limit / epsilon)
         values |= truth.of_order("noisy_counts_right", epsilon, duels.win_counts + unit * 2 * limit / epsilon)
-        values |= _ours(duels, truth, epsilon, unit, 2 * limit / epsilon)
-    return values
+        values |= _net_wins("net_wins_laplace", duels, truth, epsilon, unit, 2 * limit / epsilon)
+    for epsilon, unit in units.items():
+        values |= _without_noise(values) if isinf(epsilon) else _ours(people, truth, epsilon, unit, rng)
+    return values | _changes(cell.experiment, values)
+
+
+def _without_noise(values: Values) -> Values:
+    """Ours at ε = ∞: nobody is clipped, and all noise on net wins is alike."""
+    return {
+        replace(point, method="ours"): value
+        for point, value in values.items()
+        if point.method == "net_wins_laplace" and isinf(point.epsilon)
+    }
+
+
+def _ours(people: Crowd, truth: Truth, epsilon: float, unit: Floats, rng: np.random.Generator) -> Values:
+    """Scores from net wins with the noise that `auto` takes, and the list of the first k that it would publish."""
+    promise = ours.random_pairs(people.n, epsilon, PER_PERSON)
+    noise = ours.noise_on_counts(promise)
+    noisy = ours.noisy_net_wins(noise, people.net_wins, unit, rng)
+    values = truth.of_scores("ours", epsilon, ours.scores(noise, noisy, len(people.winner)))
+    places = ours.selected(ours.noise_on_top(promise, truth.k), people.net_wins, rng)
+    if places is None:
+        return values | truth.of_order("ours", epsilon, noisy)
+    return values | {Point("ours", "topk_error", epsilon): metrics.list_error(places, truth.k)}
+
+
+def _changes(experiment: str, values: Values) -> Values:
+    """How much larger each measure of `ours` is than that of the noise before it, on the same votes."""
+    return {
+        replace(point, metric=point.metric + CHANGE): value - values[replace(point, method=BEFORE[experiment])]
+        for point, value in values.items()
+        if point.method == "ours" and not isinf(point.epsilon)
+    }
 
 
 def _run_survey(cell: Cell, rng: np.random.Generator, seed: int) -> Values:
     real = survey(cell.data)
     n, limit, duels = cell.n, real.per_person, real.duels
     coin, plain = rng.random(n), perturbed_mle(duels, np.zeros(n), 0.0)
-    values: Values = {}
+    values, noises = Values(), dict[float, tuple[Floats, Floats]]()
     for epsilon in cell.epsilons:
         unit, w = rng.laplace(size=n), rng.laplace(scale=8 * limit / epsilon, size=n)
         private = {
             "perturbed_mle": (perturbed_mle(duels, w, 2 * limit / epsilon), plain),
             "noisy_counts": (duels.win_counts + unit * limit / epsilon, duels.win_counts),
             "noisy_counts_right": (duels.win_counts + unit * 2 * limit / epsilon, duels.win_counts),
-            "ours": (duels.net_wins + unit * 2 * limit / epsilon, duels.net_wins),
-            "ours_zonotope": (duels.net_wins + zonotope_noise(n, epsilon, rng), duels.net_wins),
+            "net_wins_laplace": (duels.net_wins + unit * 2 * limit / epsilon, duels.net_wins),
+            "net_wins_zonotope": (duels.net_wins + (zonotope := zonotope_noise(n, epsilon, rng)), duels.net_wins),
         }
+        noises[epsilon] = unit, zonotope
         for method, (noisy, exact) in private.items():
             values[Point(method, "rank_difference", epsilon)] = metrics.rank_difference(noisy, exact, coin)
-    return values
+    for epsilon, (unit, zonotope) in noises.items():
+        noisy = _survey_ours(real, epsilon, unit, zonotope, rng)
+        difference = metrics.rank_difference(noisy, duels.net_wins, coin)
+        values[Point("ours", "rank_difference", epsilon)] = difference
+    return values | _changes(cell.experiment, values)
+
+
+def _survey_ours(real: Survey, epsilon: float, unit: Floats, zonotope: Floats, rng: np.random.Generator) -> Floats:
+    """Net wins with the noise that `auto` takes, which may be the zonotope's, already drawn."""
+    noise = ours.noise_on_counts(ours.every_pair_once(real.duels.n, epsilon))
+    if isinstance(noise.law, ZonotopeLaw):
+        return real.duels.net_wins + zonotope
+    if real.net_wins is None:
+        raise QuietrankError(f"nobody knows the answers of single people in {real.name}, so they cannot be clipped")
+    return ours.noisy_net_wins(noise, real.net_wins, unit, rng)
 
 
 def _run_phase(cell: Cell, rng: np.random.Generator, seed: int) -> Values:

@@ -16,7 +16,7 @@ import numpy as np
 
 from quietrank.paper.phase import Setting
 from quietrank.paper.run import Row
-from quietrank.paper.summary import METHOD_NAMES, METRIC_NAMES, gap, name, phase_curves
+from quietrank.paper.summary import METHOD_NAMES, METRIC_NAMES, PERSON_PROMISE, gap, name, phase_curves
 from quietrank.render.style import STYLE, save
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Look:
 
     colour: str
     marker: str
-    line: Literal["-", "--", "-."]
+    line: Literal["-", "--", "-.", ":"]
     width: float = 1.4
     size: float = 3.5
 
@@ -51,7 +51,8 @@ LOOKS = {
     "noisy_counts_right": Look("#0072B2", "v", "--"),
     "one_shot": Look("#CC79A7", "D", "-."),
     "ours": Look("#009E73", "o", "-", 2.0),
-    "ours_zonotope": Look("#000000", "*", "-"),
+    "net_wins_laplace": Look("#000000", "x", ":", 1.2),
+    "net_wins_zonotope": Look("#E69F00", "D", "-."),
     "non_private": Look("#E69F00", "X", "-"),
 }
 PHASE_LINES: tuple[Literal[":", "--", "-"], ...] = (":", "--", "-")
@@ -64,16 +65,21 @@ SMALL = {**STYLE, "font.size": 8}
 
 def draw(figure: str, rows: Iterable[Row], out: Path) -> list[Path]:
     """Draw one figure from the rows that belong to it; no rows, no picture."""
-    import matplotlib
     from matplotlib import rc_context
 
     own = [row for row in rows if row.experiment == figure]
     if not own:
         return []
-    matplotlib.use("Agg")
     with rc_context(SMALL):
-        picture = _DRAW[figure](own)
-        return _save(picture, out / f"figure-{figure}")
+        return _save(picture(figure, own), out / f"figure-{figure}")
+
+
+def picture(figure: str, rows: list[Row]) -> Figure:
+    """The figure of these rows, which are its own."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    return _DRAW[figure](rows)
 
 
 def _save(picture: Figure, stem: Path) -> list[Path]:
@@ -138,7 +144,9 @@ def _legend(picture: Figure, rows: list[Row], extra: Sequence[Any] = ()) -> None
     person = rows[0].experiment in PERSON_FIGURES
     methods = [method for method in METHOD_NAMES if any(row.method == method for row in rows)]
     handles = [Line2D([], [], label=name(method, person), **LOOKS[method].style()) for method in methods]
-    picture.legend(handles=[*handles, *extra], loc="outside upper center", ncols=2 if len(handles) > 3 else 3)
+    title = PERSON_PROMISE if person else None
+    columns = 2 if len(handles) > 3 else 3
+    picture.legend(handles=[*handles, *extra], loc="outside upper center", ncols=columns, title=title)
 
 
 def _by_size(x: Value, x_name: str) -> Callable[[list[Row]], Figure]:
@@ -197,6 +205,7 @@ def _figure_4(rows: list[Row]) -> Figure:
 def _figure_8(rows: list[Row]) -> Figure:
     from matplotlib import pyplot
 
+    rows = [row for row in rows if row.metric == "rank_difference"]
     data = sorted({row.data for row in rows})
     picture, panels = pyplot.subplots(1, len(data), figsize=(7.2, 3.4), sharey=True, squeeze=False)
     for panel, which in zip(panels[0], data, strict=True):

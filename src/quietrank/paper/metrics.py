@@ -6,7 +6,7 @@ from math import log
 
 import numpy as np
 
-from quietrank.arrays import Floats, Places
+from quietrank.arrays import Floats, Integers, Places
 
 
 def log_rel_l2(estimate: Floats, theta: Floats) -> float:
@@ -26,7 +26,12 @@ def top(values: Floats, k: int, coin: Floats) -> Places:
 
 def topk_error(values: Floats, k: int, coin: Floats) -> float:
     """1 − |Ŝ_k ∩ S_k|/k; the true top k are the first k items."""
-    return 1.0 - float(np.count_nonzero(top(values, k, coin) < k)) / k
+    return list_error(top(values, k, coin), k)
+
+
+def list_error(places: Integers, k: int) -> float:
+    """The same for a list of k places."""
+    return 1.0 - float(np.count_nonzero(places < k)) / k
 
 
 def topk_error_by_position(values: Floats, k: int) -> float:

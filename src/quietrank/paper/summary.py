@@ -14,11 +14,17 @@ METHOD_NAMES = {
     "noisy_counts": "noisy counts (published)",
     "one_shot": "one-shot (Qiao, Su, Zhang)",
     "noisy_counts_right": "noisy counts, Laplace(2L/ε)",
+    "net_wins_laplace": "net wins, Laplace(2L/ε)",
+    "net_wins_zonotope": "net wins, zonotope noise",
     "ours": "ours: noisy net wins",
-    "ours_zonotope": "ours: zonotope noise",
     "non_private": "not private",
 }
-PERSON_COUNTS = "noisy counts, Laplace(L/ε): 2ε in truth"
+PERSON_NAMES = {
+    "noisy_counts": "noisy counts, Laplace(L/ε): 2ε in truth",
+    "ours": "ours: net wins, with the noise that auto takes",
+}
+PERSON_PROMISE = "all ε-private when one person is replaced, unless stated"
+"""what figures 5 to 8 say of their methods together"""
 METRIC_NAMES = {
     "log_rel_l2": "log relative L2 error",
     "log_rel_linf": "log relative L∞ error",
@@ -35,8 +41,9 @@ SHORT_METHODS = {
     "noisy_counts": "counts",
     "one_shot": "one-shot",
     "noisy_counts_right": "counts 2L",
+    "net_wins_laplace": "net wins 2L",
+    "net_wins_zonotope": "zonotope",
     "ours": "ours",
-    "ours_zonotope": "zonotope",
 }
 SHORT_METRICS = {
     "log_rel_l2": "log L2",
@@ -50,7 +57,7 @@ SHOWN = (0.1, 0.5, 1.0, 2.5, 10.0, inf)  # ε in the summary; the table of means
 
 def name(method: str, person: bool = False) -> str:
     """The name of a method; the name of the published counts for people states their real privacy."""
-    return PERSON_COUNTS if person and method == "noisy_counts" else METHOD_NAMES[method]
+    return (METHOD_NAMES | PERSON_NAMES if person else METHOD_NAMES)[method]
 
 
 @dataclass(frozen=True)
