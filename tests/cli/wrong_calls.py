@@ -518,6 +518,33 @@ CONTRADICTIONS: list[Line] = [
     (f"{RANK} --winner winner --loser winner", REFUSED, "compared with itself|same column"),
 ]
 
+TOP: list[Line] = [
+    *(
+        (f"{RANK} --only-top {k}", REFUSED, message)
+        for k, message in [
+            ("0", "--only-top must be a whole number, 1 or more"),
+            ("-1", "--only-top must be a whole number, 1 or more"),
+            ("3", "--only-top must be below the number of items, 3"),
+            ("99", "--only-top must be below the number of items, 3"),
+        ]
+    ),
+    (f"{RANK} --only-top two", USAGE, INVALID),
+    (f"{RANK} --only-top 1.5", USAGE, INVALID),
+    *(
+        (f"{RANK} --only-top 1 {more}", USAGE, "publishes names and no counts, so")
+        for more in (
+            "--level 0.95", "--simultaneous", "--scale elo", "--save-tally t.json", "--plot p.png", "--ties davidson",
+            "--gamma 1", "--sampling-share 0.01", "--overall", "--compare-exact c.png", "--calibration published",
+        )
+    ),
+    (f"{RANK} --only-top 1 --method bradley-terry", REFUSED, "selects by net wins or by wins"),
+    (f"{RANK} --only-top 1 --mechanism perturbed-mle", REFUSED, "publishes the scores of all items"),
+    (f"{RANK} --only-top 1 --mechanism exponential", REFUSED, "needs --delta above 0"),
+    (f"{RANK} --mechanism permute-and-flip", REFUSED, "add --only-top K"),
+    (f"{RANK} --mechanism exponential --delta 1e-6", REFUSED, "add --only-top K"),
+    (f"{PEOPLE} --only-top 1", REFUSED, "needs --max-per-person"),
+]  # fmt: skip
+
 VOTES: list[Line] = [
     (f"rank {name} --items x,y,z {PROMISE}", REFUSED, message)
     for name, message in [
@@ -1169,6 +1196,12 @@ PLAN: list[Line] = [
     ]
 ]
 PLAN += [
+    (f"{SURVEY} --only-top 5", REFUSED, "--only-top must be from 1 to 4"),
+    (f"{SURVEY} --only-top 0", REFUSED, "--only-top must be a whole number, 1 or more"),
+    (f"{SURVEY} --only-top 2 --target 'winner 0.9'", USAGE, "leave --target, --solve, --top-k and --plot out"),
+    (f"{SURVEY} --only-top 2 --plot p.png", USAGE, "leave --target, --solve, --top-k and --plot out"),
+    (f"{SURVEY} --only-top 2 --method win-rate", REFUSED, "selects by net wins or by wins"),
+    (f"{SURVEY} --mechanism permute-and-flip", REFUSED, "only-top"),
     ("plan --items 1 --people 20 --per-person 3", USAGE, INVALID),
     ("plan --items 5 --per-person 3", USAGE, "say how large the survey is"),
     ("plan --items 5 --people 20", USAGE, "--per-person 15"),
@@ -1262,6 +1295,7 @@ READ_ONLY: list[Line] = [
 """for those who are not root, to whom everything is open"""
 
 LINES = [
+    *TOP,
     *GENERAL,
     *NUMBERS,
     *WORDS,

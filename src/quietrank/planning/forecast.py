@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from quietrank.arrays import Floats
-from quietrank.errors import PrivacyError, option
+from quietrank.errors import PrivacyError, either, option
 from quietrank.mechanisms.choose import candidates, choose, expected_noise
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
+from quietrank.mechanisms.selection import Selection
 from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure, smallest_steps
 from quietrank.planning.memory import require_memory
 from quietrank.planning.question import Question
@@ -68,6 +69,11 @@ class Forecast:
 
     def __post_init__(self) -> None:
         mechanism = self.question.mechanism
+        if isinstance(mechanism, Selection):
+            raise PrivacyError(
+                f"{option('mechanism', mechanism.name)} names the first few items and ranks no others; "
+                f"{either('use plan_top', 'add --only-top K')}, or choose another mechanism"
+            )
         if mechanism is not None and SCORES in mechanism.statistics:
             raise PrivacyError(
                 f"plan covers noise on the counts, not {option('mechanism', 'perturbed-mle')}; use auto, or simulate it"
