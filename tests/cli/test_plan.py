@@ -64,7 +64,7 @@ def test_json_and_csv_hold_the_same(run: Run) -> None:
     _, text, _ = run(*SMALL, "--format", "json")
     page = json.loads(text)
     assert page["format"] == "quietrank/plan/1"
-    assert [row["epsilon"] for row in page["predictions"]] == [0.5, 1.0, 2.0, None]
+    assert [row["epsilon"] for row in page["predictions"]] == [0.5, 1.0, 2.0, 0.5, 1.0, 2.0, None]
     _, text, _ = run(*SMALL, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(row["rank_error"]) for row in rows] == [row["rank_error"] for row in page["predictions"]]
@@ -139,7 +139,7 @@ def test_a_target_does_not_contradict_the_plan_it_proposes(run: Run, more: tuple
 def test_the_error_of_the_simulation_is_shown(run: Run) -> None:
     """Beside every number, with what it means; and in JSON and CSV."""
     _, out, _ = run(*SMALL, "--epsilon", "1")
-    (line,) = (line for line in out.splitlines() if "laplace *" in line)
+    (line,) = (line for line in out.splitlines() if "ball *" in line or "laplace *" in line)
     assert re.search(r"(0\.\d{3} ± 0\.\d{3}\s+){2}\d\.\d\d ± 0\.\d\d\s+\d+\.\d% ± \d+\.\d%", line)
     assert "± is the standard error of 50 simulated surveys." in out
     _, out, _ = run(*SMALL, "--target", "rank error 1")
