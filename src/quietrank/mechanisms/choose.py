@@ -72,12 +72,15 @@ def choose(
 
 
 def candidates(promise: Promise, method: Method, ties: Ties = Ties.HALF) -> list[Mechanism]:
-    """The mechanisms that fit the promise and can serve the method."""
-    return [
+    """The mechanisms that fit the promise and can serve the method; for counts, those that are best left to rates only
+    where nothing else fits."""
+    fitting = [
         each
         for each in MECHANISMS.values()
         if each.automatic and each.refusal(promise, released_by(each, promise, method, ties)) is None
     ]
+    of_counts = method in (Method.NET_WINS, Method.WINS)
+    return [each for each in fitting if not (of_counts and each.for_rates)] or fitting
 
 
 def released_by(mechanism: Mechanism, promise: Promise, method: Method, ties: Ties = Ties.HALF) -> Statistic:
