@@ -66,9 +66,9 @@ def test_the_study_counts_as_the_library_does(
     setting = Setting(cems, cems.people, privacy, method, mechanism)
     votes = qr.read_votes(CEMS, sorted(_names()), person="person")
     noisy = qr.noisy_tally(votes, privacy, method=method.value, mechanism=mechanism)
-    assert noisy.net_wins == pytest.approx(setting.net_wins.sum(axis=0), rel=1e-4, abs=1e-2)
+    assert noisy.net_wins == pytest.approx(setting.net_wins.sum(axis=0), rel=1e-3, abs=1e-1)  # clips have 2^-10
     if noisy.released_exposure is not None:
-        assert noisy.released_exposure == pytest.approx(setting.met.sum(axis=0), rel=1e-4)
+        assert noisy.released_exposure == pytest.approx(setting.met.sum(axis=0), rel=1e-3)
     assert noisy.scatter is not None
     squares = (setting._residuals(expected_of(noisy, method)) ** 2).sum(axis=1)
     expected = np.minimum(squares, float(setting.scatter_noise.most)).sum()
@@ -89,7 +89,7 @@ def test_intervals_hold_for_people_whose_votes_hang_together(cems: Population) -
     """At ε = 4, where people and not noise decide: nine in ten. With votes taken as independent, on the same releases,
     one in ten fewer, so the factor cannot be lost. Of 2000 releases 0.902 and 0.801 held, the difference of a release
     having a standard deviation of 0.12: the bounds are 4.8 standard errors away, and more."""
-    setting = Setting(cems, 300, _full_answers(4.0), Method.WIN_RATE)
+    setting = Setting(cems, 300, _full_answers(4.0), Method.WIN_RATE, "zonotope")
     bought, independent = interval_coverage(setting, 300, seed=20, ways=(Known.BOUGHT, Known.NOTHING))
     assert 0.84 < bought.mean < 0.97
     assert independent.mean < 0.85
@@ -114,6 +114,12 @@ def test_equal_items_are_seldom_told_apart() -> None:
     assert 0.03 < one_item < 0.2
     assert 0.03 < any_item < 0.2
     assert wider == 0
+
+
+def test_intervals_hold_for_clipped_people(cems: Population) -> None:
+    """With ball noise, which clips nearly everybody: nine in ten, of 300 releases 0.85 to 0.95."""
+    (held,) = interval_coverage(Setting(cems, 300, _full_answers(4.0), Method.WIN_RATE, "ball"), 300, seed=20)
+    assert 0.84 < held.mean < 0.97
 
 
 # ---- the long form --------------------------------------------------------------------------------------------------

@@ -63,10 +63,10 @@ def entries() -> Iterator[tuple[str, Any]]:
 def _for_items(name: str, items: Items, privacy: Privacy, groups: bool) -> Iterator[tuple[str, Any]]:
     resolved = for_items(privacy, items)
     yield f"{name} | statement", resolved.statement
-    for mechanism, statistic in product(("laplace", "zonotope", "gaussian"), COUNTS):
+    for mechanism, statistic in product(("laplace", "zonotope", "ball", "gaussian"), COUNTS):
         made = _or_refused(_calibrated, items, resolved, mechanism, statistic, groups)
         yield f"{name} | {mechanism} | {statistic}", made
-    for method, mechanism in product(("auto", "wins"), ("auto", "laplace", "zonotope", "gaussian")):
+    for method, mechanism in product(("auto", "wins"), ("auto", "laplace", "zonotope", "ball", "gaussian")):
         yield f"{name} | {mechanism} for {method}", _or_refused(_chosen, items, resolved, method, mechanism, groups)
     for gamma, calibration in product((0.01, 4.0, 60.0), ("tight", "published")):
         made = _or_refused(_plan, items, resolved, gamma, calibration, groups)
@@ -113,6 +113,8 @@ def _law(law: Any) -> dict[str, Any]:
 
 
 def _noise(noise: Any) -> dict[str, Any]:
+    if balls := getattr(noise, "balls", ()):
+        return {"balls": [{k: str(v) for k, v in vars(ball).items()} for ball in balls]}
     body = getattr(noise, "body", None)
     if body is None:
         return {"noise": type(noise).__name__, "scale": noise.scale}

@@ -314,11 +314,17 @@ def test_a_chosen_limit_gives_the_clip(votes: qr.Votes) -> None:
 
 
 def test_auto_takes_the_least_noise() -> None:
-    """Ball noise for many votes on few items, Laplace noise for few, with δ Gaussian noise for many items."""
+    """Ball noise for many votes on few items, Laplace noise for few, with δ Gaussian noise for many items; for counts,
+    which clipping would change, Laplace noise."""
     chosen = {
         (n, limit, delta): choose(
-            declare(range(n)), Privacy(1.0, "person", delta=delta, max_per_person=limit), Method.NET_WINS
+            declare(range(n)), Privacy(1.0, "person", delta=delta, max_per_person=limit, design="uniform"), method
         ).noise.mechanism
-        for n, limit, delta in ((20, 15, 0.0), (20, 2, 0.0), (60, 50, 1e-6))
+        for n, limit, delta, method in (
+            (20, 15, 0.0, Method.AUTO),
+            (20, 2, 0.0, Method.AUTO),
+            (60, 50, 1e-6, Method.AUTO),
+            (20, 16, 0.0, Method.NET_WINS),
+        )
     }
-    assert list(chosen.values()) == [BALL, LAPLACE, GAUSSIAN]
+    assert list(chosen.values()) == [BALL, LAPLACE, GAUSSIAN, LAPLACE]

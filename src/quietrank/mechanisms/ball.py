@@ -51,6 +51,7 @@ class BallMechanism(Mechanism):
     about = "on the tally of clipped people, calibrated in the L2 norm, without delta"
     statistics = (WINS, NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN)
     automatic = True
+    for_rates = True
     with_ties = True
 
     def require(self, promise: Promise, statistic: Statistic) -> None:

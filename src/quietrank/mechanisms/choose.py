@@ -65,22 +65,40 @@ def choose(
     """
     if mechanism is not None:
         return Choice(mechanism.calibrate(promise, released_by(mechanism, promise, method, ties), votes))
-    fitting = [
+    noises = [
         each.calibrate(promise, released_by(each, promise, method, ties)) for each in candidates(promise, method, ties)
     ]
-    if not fitting:
-        raise PrivacyError(f"no mechanism fits: give {option('max_per_person')}, or a {option('clip')}")
-    fitting.sort(key=expected_noise)
-    return Choice(fitting[0], tuple((noise.mechanism.name, expected_noise(noise)) for noise in fitting))
+    if not noises:
+        raise PrivacyError(NOTHING_FITS)
+    noises.sort(key=expected_noise)
+    return Choice(noises[0], tuple((noise.mechanism.name, expected_noise(noise)) for noise in noises))
+
+
+NOTHING_FITS = f"no mechanism fits: give {option('max_per_person')}, or a {option('clip')}"
 
 
 def candidates(promise: Promise, method: Method, ties: Ties = Ties.HALF) -> list[Mechanism]:
-    """The mechanisms that fit the promise and can serve the method."""
+    """The mechanisms that fit the promise and can serve the method; for counts, those that are best left to rates only
+    where nothing else fits."""
+    of_counts, every = method in (Method.NET_WINS, Method.WINS), fitting(promise, method, ties)
+    return [each for each in every if not (of_counts and each.for_rates)] or every
+
+
+def fitting(promise: Promise, method: Method, ties: Ties = Ties.HALF) -> list[Mechanism]:
+    """All mechanisms that fit the promise and can serve the method."""
     return [
         each
         for each in MECHANISMS.values()
         if each.automatic and each.refusal(promise, released_by(each, promise, method, ties)) is None
     ]
+
+
+def best_for_order(promise: Promise, method: Method = Method.NET_WINS) -> Calibrated:
+    """The least noise on counts of which only the order is wanted, and no intervals."""
+    every = [choose(promise, method, each).noise for each in fitting(promise, method)]
+    if not every:
+        raise PrivacyError(NOTHING_FITS)
+    return min(every, key=expected_noise)
 
 
 def released_by(mechanism: Mechanism, promise: Promise, method: Method, ties: Ties = Ties.HALF) -> Statistic:

@@ -14,7 +14,7 @@ import numpy as np
 
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.choose import Choice, Limited, choose, expected_noise, left_by_clipping
+from quietrank.mechanisms.choose import Choice, Limited, best_for_order, choose, expected_noise, left_by_clipping
 from quietrank.mechanisms.exponential import Exponential
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
@@ -58,7 +58,7 @@ def top_candidates(promise: Promise, k: int, method: Method = Method.AUTO) -> li
     if not fitting and (reason := next(iter(reasons.values()))) is not None:
         raise reason
     try:
-        return [*fitting, choose(promise, _of_counts(method)).noise.mechanism]
+        return [*fitting, best_for_order(promise, _of_counts(method)).mechanism]
     except PrivacyError:
         return fitting
 

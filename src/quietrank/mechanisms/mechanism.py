@@ -198,6 +198,9 @@ class Mechanism(ABC):
     """whether its calibration uses the number of votes, where that is public"""
     automatic: ClassVar[bool] = False
     """whether `auto` may choose it where it applies"""
+    for_rates: ClassVar[bool] = False
+    """whether `auto` chooses it for rates and scores rather than for counts: it clips people without being asked to,
+    and clipped counts are not counts of votes, and carry no intervals"""
     with_ties: ClassVar[bool] = False
     """whether it can release the weight of all ties beside its statistics"""
 

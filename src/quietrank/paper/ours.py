@@ -13,7 +13,7 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import QuietrankError
 from quietrank.maths.scores import UniformDesign, fit_scores
-from quietrank.mechanisms.choose import choose
+from quietrank.mechanisms.choose import best_for_order
 from quietrank.mechanisms.choose_top import choose_top
 from quietrank.mechanisms.laplace import LaplaceLaw
 from quietrank.mechanisms.mechanism import Calibrated, Law
@@ -22,7 +22,6 @@ from quietrank.paper.data import crowd, win_probabilities
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Clip, Promise, RangeClip
-from quietrank.statistics.method import Method
 from quietrank.statistics.net_wins import NET_WINS
 
 TYPICAL_SPREAD = 0.6
@@ -48,7 +47,7 @@ def _promise(n: int, privacy: Privacy) -> Promise:
 @cache
 def noise_on_counts(promise: Promise) -> Calibrated:
     """What `auto` takes for net wins."""
-    return choose(promise, Method.NET_WINS).noise
+    return best_for_order(promise)
 
 
 @cache

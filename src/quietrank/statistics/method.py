@@ -117,9 +117,7 @@ def _without_ties(method: Method, promise: Promise, offered: Sequence[Statistic]
         return NET_WINS if method is Method.NET_WINS else _first(offered, NET_WINS_AND_EXPOSURES, WINS_AND_LOSSES)
     if promise.total_is_public:
         return NET_WINS
-    # Clipped net wins say nothing about all people, win rates do (docs/uncertainty.md); the order needs neither.
-    clipped = method is Method.AUTO and NET_WINS_AND_EXPOSURES in offered and privacy.unit is Unit.PERSON
-    if not free_total and not clipped and method in (Method.AUTO, Method.NET_WINS):
+    if not free_total and not _clipped(method, privacy, offered) and method in (Method.AUTO, Method.NET_WINS):
         return NET_WINS
     # The sum of noisy exposures is a better total than one released at such a small share.
     return _first(offered, NET_WINS_AND_EXPOSURES, NET_WINS_AND_TOTAL)
@@ -149,9 +147,17 @@ def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *,
         return NET_WINS
     if design is Design.PRIVATE:
         return NET_WINS if method is Method.NET_WINS else NET_WINS_AND_SHOWN
-    if promise.total_is_public or (not free_total and method in (Method.AUTO, Method.NET_WINS)):
+    if promise.total_is_public:
+        return NET_WINS
+    if not free_total and not _clipped(method, promise.privacy, offered) and method in (Method.AUTO, Method.NET_WINS):
         return NET_WINS
     return _first(offered, NET_WINS_AND_TOTAL, NET_WINS_AND_SHOWN)
+
+
+def _clipped(method: Method, privacy: Privacy, offered: Sequence[Statistic]) -> bool:
+    """Whether people are clipped: clipped net wins say nothing about all people, win rates do (docs/uncertainty.md).
+    The order needs neither."""
+    return method is Method.AUTO and NET_WINS_AND_EXPOSURES in offered and privacy.unit is Unit.PERSON
 
 
 def require_known_sets(privacy: Privacy) -> NoReturn:
