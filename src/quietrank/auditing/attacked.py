@@ -187,6 +187,8 @@ def _lists() -> tuple[list[Words], list[Words]]:
         gumbel | PEOPLE,
         gumbel | ANSWERS | {"neighbours": "outcome"},
         gumbel | VOTES | SPLIT,
+        gumbel | ANSWERS | {"pairs": CHORD},
+        gumbel | CAPPED,
     ]
     return first, rest
 
