@@ -162,7 +162,8 @@ def test_no_person_loses_more_than_promised(bound: str, neighbours: Any, design:
     privacy = Privacy(1, "person", neighbours=neighbours, design=design, **bounds)
     lost = _search(privacy, mechanism, statistic)
     assert lost <= 1 + 1e-9
-    assert lost > 0.9
+    # Where a total is released beside net wins with one answer per pair, no vote has all of both.
+    assert lost > (0.85 if statistic == NET_WINS_AND_TOTAL and privacy.one_per_pair else 0.9)
 
 
 # ---- and this can fail -----------------------------------------------------------------------------------------------

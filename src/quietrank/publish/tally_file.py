@@ -194,15 +194,20 @@ def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:
     share = _fraction(values["share"])  # the one it was made with: earlier versions chose others
     _require(share in (statistic.offered or (1,)), NOT_ITS_NOISE)
     noise = mechanism.calibrate(promise, statistic.with_share(share))
-    described = (
-        promise.privacy, _fraction(values["step"]), share, values["law"],
-        dict(NoiseRecord.from_dict(values["mechanism"]).figures),
-    )  # fmt: skip
+    figures = dict(NoiseRecord.from_dict(values["mechanism"]).figures)
+    noise = _at_its_price(noise, figures)
+    described = (promise.privacy, _fraction(values["step"]), share, values["law"], figures)
     _require(
         described == (noise.privacy, noise.step, noise.share, noise.law.to_dict(), dict(noise.figures)),
         NOT_ITS_NOISE,
     )
     return noise
+
+
+def _at_its_price(noise: Calibrated, figures: Mapping[str, Any]) -> Calibrated:
+    """What ties cost is relative to counts without them, whose clip nobody knows any more: it is taken as it stands."""
+    price = {name: figures.get(name, figure) for name, figure in noise.figures if name == "ties_price"}
+    return replace(noise, figures=tuple((dict(noise.figures) | price).items()))
 
 
 def _noised(values: Mapping[str, Any], noise: Calibrated) -> Noised:
