@@ -17,6 +17,7 @@ from quietrank.auditing.cases import Case
 from quietrank.maths import zonotopes
 from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.selection import apart_reach
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Neighbours, Unit
 from quietrank.statistics.method import Method, Ties
@@ -92,13 +93,16 @@ def worst(case: Case) -> Neighbouring:
 
 
 def _leading(case: Case) -> Rows:
-    """For selection, others who put one item far ahead of all: only then does a list lose all that it may."""
+    """For selection, others who put one item ahead of all, whatever the unit says: only then does a list lose all that
+    it may. Of two items just so far that such lists are not rare; of more so far that no third one interferes."""
     if case.selection is None:
         return ()
+    calibrated = case.calibrated
+    reach = apart_reach(calibrated.promise, calibrated.statistic, calibrated.clip, 1)
     first, _ = _furthest(case)
     homes = case.groups or NOWHERE
     near = [pair for pair in case.items.graph.edges if first in pair]
-    many = ceil(case.calibrated.law.size * case.privacy.epsilon)
+    many = ceil(reach / 2 if len(case.items) == 2 else 2 * reach)
     answers = [(i, j, "a" if i == first else "b") for i, j in near]
     return tuple((f"p{number} {home}", *answer, home) for home in homes for number in range(many) for answer in answers)
 
