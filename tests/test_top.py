@@ -126,6 +126,33 @@ def test_a_chosen_limit_is_paid_with_the_list(tmp_path: Path) -> None:
     assert ledger.remaining == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        ({"method": "bradley-terry"}, {}),
+        ({"method": "win-rate", "mechanism": "laplace"}, {}),
+        ({"mechanism": "exponential"}, {}),
+        ({"mechanism": "permute-and-flip"}, {"epsilon": 1e-11}),
+    ],
+)
+def test_what_is_refused_is_not_paid_for(words: Any, more: Any, tmp_path: Path) -> None:
+    """Also where a limit is to be chosen first, which has to be paid for before."""
+    ledger = qr.Ledger.create(tmp_path / "budget.db", epsilon=1, data="drinks", unit="person")
+    privacy: dict[str, Any] = {"epsilon": 1, "unit": "person", "max_per_person": "auto"} | more
+    with pytest.raises(PrivacyError):
+        qr.top(votes(), Privacy(**privacy), 2, ledger=ledger, **words)
+    assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-6, 1e-8])
+def test_any_delta_goes_with_a_chosen_limit(delta: float, tmp_path: Path) -> None:
+    """However it rounds in binary; and a budget of exactly this pays for it."""
+    privacy = Privacy(1, "person", delta=delta, max_per_person="auto")
+    ledger = qr.Ledger.create(tmp_path / "budget.db", epsilon=1, delta=delta, data="drinks", unit="person")
+    assert qr.top(votes(), privacy, 1, mechanism="exponential").privacy.delta == delta
+    assert qr.rank(votes(), privacy, ledger=ledger).privacy.delta == delta
+
+
 def test_json_and_back(tmp_path: Path) -> None:
     release = qr.top(votes(), Privacy(1, "person", max_per_person=10), 3)
     release.to_json(tmp_path / "top.json")
@@ -170,7 +197,7 @@ def test_it_can_be_looked_at(tmp_path: Path) -> None:
         (1, {"mechanism": "perturbed-mle"}, "publishes the scores of all items"),
         (1, {"mechanism": "zonotope"}, "needs unit=person and one_per_pair"),
         (1, {"mechanism": "exponential"}, "needs delta above 0"),
-        (1, {"method": "bradley-terry"}, "selects by net wins or by wins"),
+        (1, {"method": "bradley-terry"}, "by net wins or by wins"),
         (1, {"mechanism": "nonsense"}, "must be one of"),
     ],
 )

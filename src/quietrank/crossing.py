@@ -73,7 +73,9 @@ def cross_people(
         raise PrivacyError("the noise of the histogram costs more than it charges; nothing was released")
     cost = noise.cost + of_the_rest
     _require_within(privacy, cost)
-    payment = _paid(Charge(privacy, replace(cost, epsilon=privacy.epsilon), CHOOSING), ledger, noise)
+    # What is charged is what is written; noise is calibrated to the doubles below it.
+    stated = replace(cost, epsilon=privacy.epsilon, delta=privacy.delta if cost.delta else 0.0)
+    payment = _paid(Charge(privacy, stated, CHOOSING), ledger, noise)
     payment.spend(noise.loss)
     return noise.noise.add_to(people.counts), payment
 

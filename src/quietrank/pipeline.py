@@ -48,7 +48,16 @@ from quietrank.publish.release import make_release as published
 from quietrank.publish.tabular import NoiseRecord
 from quietrank.publish.top import TopRelease
 from quietrank.publish.view import USUAL, USUAL_LEVEL, Anchor, Scale, ScaleWord, View
-from quietrank.statistics.method import NO_TIES, Method, MethodWord, Ties, TiesWord, TopMethodWord, needs_pairs
+from quietrank.statistics.method import (
+    NO_TIES,
+    Method,
+    MethodWord,
+    Ties,
+    TiesWord,
+    TopMethodWord,
+    needs_pairs,
+    require_counts,
+)
 from quietrank.statistics.wins import WINS
 from quietrank.votes.added import added_up
 from quietrank.votes.gradients import gradients_by_person
@@ -584,7 +593,9 @@ class TopRequest:
                 f"{either('k', '--only-top')} must be a whole number, 1 or more, and below the number of items; got "
                 f"{k!r}"
             )
-        return cls(first, named(mechanism), parse(Method, "method", method))
+        ranked_by = parse(Method, "method", method)
+        require_counts(ranked_by)
+        return cls(first, named(mechanism), ranked_by)
 
     def require_few(self, promise: Promise) -> None:
         """Refuse a list of all items."""

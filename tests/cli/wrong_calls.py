@@ -537,7 +537,7 @@ TOP: list[Line] = [
             "--gamma 1", "--sampling-share 0.01", "--overall", "--compare-exact c.png", "--calibration published",
         )
     ),
-    (f"{RANK} --only-top 1 --method bradley-terry", REFUSED, "selects by net wins or by wins"),
+    (f"{RANK} --only-top 1 --method bradley-terry", REFUSED, "by net wins or by wins"),
     (f"{RANK} --only-top 1 --mechanism perturbed-mle", REFUSED, "publishes the scores of all items"),
     (f"{RANK} --only-top 1 --mechanism exponential", REFUSED, "needs --delta above 0"),
     (f"{RANK} --mechanism permute-and-flip", REFUSED, "add --only-top K"),
@@ -1196,11 +1196,11 @@ PLAN: list[Line] = [
     ]
 ]
 PLAN += [
-    (f"{SURVEY} --only-top 5", REFUSED, "--only-top must be from 1 to 4"),
-    (f"{SURVEY} --only-top 0", REFUSED, "--only-top must be a whole number, 1 or more"),
+    (f"{SURVEY} --only-top 5", REFUSED, "--only-top must be a whole number from 1 to 4"),
+    (f"{SURVEY} --only-top 0", REFUSED, "--only-top must be a whole number from 1 to 4"),
     (f"{SURVEY} --only-top 2 --target 'winner 0.9'", USAGE, "leave --target, --solve, --top-k and --plot out"),
     (f"{SURVEY} --only-top 2 --plot p.png", USAGE, "leave --target, --solve, --top-k and --plot out"),
-    (f"{SURVEY} --only-top 2 --method win-rate", REFUSED, "selects by net wins or by wins"),
+    (f"{SURVEY} --only-top 2 --method win-rate", REFUSED, "by net wins or by wins"),
     (f"{SURVEY} --mechanism permute-and-flip", REFUSED, "only-top"),
     ("plan --items 1 --people 20 --per-person 3", USAGE, INVALID),
     ("plan --items 5 --per-person 3", USAGE, "say how large the survey is"),

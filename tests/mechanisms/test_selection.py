@@ -166,14 +166,14 @@ def test_another_limit_is_refused() -> None:
 
 @pytest.mark.parametrize("k", [0, 4, 9])
 def test_as_many_as_there_are_is_refused(k: int) -> None:
-    with pytest.raises(PrivacyError, match="only_top must be a whole number from 1 to 3"):
+    with pytest.raises(PrivacyError, match="k must be a whole number from 1 to 3"):
         flip(k)
 
 
 def test_wrong_uses_are_refused() -> None:
     """Counts cannot be released by selection, nor lists by noise on counts; Gumbel noise needs δ."""
     for mechanism in (PERMUTE_AND_FLIP, EXPONENTIAL):
-        assert "add only_top" in str(mechanism.refusal(promised(delta=1e-6), NET_WINS))
+        assert "use top" in str(mechanism.refusal(promised(delta=1e-6), NET_WINS))
     assert "delta above 0" in str(EXPONENTIAL.refusal(promised(), TOP_BY_NET_WINS))
     from quietrank.mechanisms.laplace import LAPLACE
 

@@ -163,7 +163,8 @@ class Limited:
         cost, privacy = self.at(IF_EMPTY).noise.cost, self.promise.privacy
         if cost.delta == 0:
             return cost
-        return replace(cost, rho=curve_rho(as_written(privacy.epsilon), as_written(privacy.delta)))
+        epsilon, delta = as_written(privacy.epsilon), as_written(privacy.delta)
+        return replace(cost, delta=delta, rho=curve_rho(epsilon, delta))
 
 
 def limited(promise: Promise, method: Method, mechanism: Mechanism | None, ties: Ties = Ties.HALF) -> Limited:
@@ -183,7 +184,8 @@ def chosen_limit(counts: Integers, noise: LimitNoise | None, options: Limited) -
     people = np.where(counts > NOISE_ALONE * scale, counts, 0).astype(np.float64)
     limits = limits_for(people, options.promise)
     errors = np.array([options.error(limit, people) for limit in limits])
-    best = limits[int(np.flatnonzero(errors <= AS_GOOD * errors.min())[-1])] if people.any() else IF_EMPTY
+    usable = people.any() and math.isfinite(errors.min())
+    best = limits[int(np.flatnonzero(errors <= AS_GOOD * errors.min())[-1])] if usable else IF_EMPTY
     return ChosenLimit(best, tuple(int(count) for count in counts), scale, epsilon)
 
 

@@ -14,11 +14,19 @@ import numpy as np
 
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
-from quietrank.mechanisms.choose import Choice, Limited, best_for_order, choose, expected_noise, left_by_clipping
+from quietrank.mechanisms.choose import (
+    IF_EMPTY,
+    Choice,
+    Limited,
+    best_for_order,
+    choose,
+    expected_noise,
+    left_by_clipping,
+)
 from quietrank.mechanisms.exponential import Exponential
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.mechanisms.selection import Selection, SelectionLaw, left_of
+from quietrank.mechanisms.selection import NAMED, Selection, SelectionLaw, left_of
 from quietrank.promise.accounting import Cost, as_written, rho_for
 from quietrank.promise.promise import Promise, RangeClip
 from quietrank.statistics.method import Method, statistic_for
@@ -71,7 +79,7 @@ def for_top(promise: Promise, k: int, method: Method, mechanism: Mechanism) -> C
     if SCORES in mechanism.statistics:
         raise PrivacyError(
             f"{option('mechanism', mechanism.name)} publishes the scores of all items, not only who is first; leave "
-            f"{option('only_top')} out, or choose another mechanism"
+            f"{NAMED} out, or choose another mechanism"
         )
     return choose(promise, _of_counts(method), mechanism).noise
 
@@ -94,10 +102,11 @@ class TopLimited(Limited):
 
     @property
     def cost(self) -> Cost:
-        """Whatever is chosen."""
-        epsilon, delta = self.promise.privacy.epsilon, self.promise.privacy.delta
+        """Whatever is chosen; what would be refused at any limit is refused here, before anything is paid for."""
+        self.at(IF_EMPTY)
+        epsilon, delta = self.promise.privacy.epsilon, as_written(self.promise.privacy.delta)
         if isinstance(self.mechanism, Exponential):
-            return Cost(epsilon, delta, rho_for(as_written(epsilon), as_written(delta)))
+            return Cost(epsilon, delta, rho_for(as_written(epsilon), delta))
         pure = self.mechanism is None or isinstance(self.mechanism, Selection)
         return Cost.pure(epsilon) if pure else super().cost
 

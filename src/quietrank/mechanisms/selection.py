@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from quietrank.errors import PrivacyError, option
+from quietrank.errors import PrivacyError, either, option
 from quietrank.mechanisms.gaussian import default_clip
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.selection import TopNoise
@@ -28,6 +28,9 @@ from quietrank.statistics.top import TOP_BY_NET_WINS, TOP_BY_WINS, Top
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats, Integers
+
+NAMED = either("k", "--only-top")
+"""how callers say how many are to be named"""
 
 WORTH_CLIPPING = 0.9
 """People's votes are kept together where that makes R, relative to what is left of their votes, a tenth smaller."""
@@ -58,13 +61,13 @@ class Selection(Mechanism):
     def require(self, promise: Promise, statistic: Statistic) -> None:
         if not isinstance(statistic, Top):
             raise PrivacyError(
-                f"{option('mechanism', self.name)} publishes only who is first; add {option('only_top')}, or choose "
-                "another mechanism"
+                f"{option('mechanism', self.name)} publishes only who is first; "
+                f"{either('use top', 'add --only-top K')}, or choose another mechanism"
             )
         if not 1 <= self.k < len(promise.items):
             raise PrivacyError(
-                f"{option('only_top')} must be a whole number from 1 to {len(promise.items) - 1}, one less than the "
-                f"items; got {option('only_top', self.k)}"
+                f"{NAMED} must be a whole number from 1 to {len(promise.items) - 1}, one less than the items; got "
+                f"{self.k}"
             )
         apart_reach(promise, statistic, self.keeps(promise, statistic)[1], self.k)
 

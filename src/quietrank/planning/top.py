@@ -16,11 +16,12 @@ import numpy as np
 
 from quietrank import __version__
 from quietrank.arrays import Floats, Integers
-from quietrank.errors import QuietrankError, option
+from quietrank.errors import QuietrankError
 from quietrank.mechanisms.choose import Choice
 from quietrank.mechanisms.choose_top import choose_top, first_places, for_top, top_candidates
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS, MechanismWord, named
+from quietrank.mechanisms.selection import NAMED
 from quietrank.planning import arguments
 from quietrank.planning.arguments import whole
 from quietrank.planning.measures import error_of_mean
@@ -39,13 +40,13 @@ from quietrank.planning.survey import (
     simulate,
     spread_of,
 )
-from quietrank.promise.arguments import parse
+from quietrank.promise.arguments import parse, whole_number
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit, UnitWord, plain_number
 from quietrank.promise.promise import Clip
 from quietrank.publish.files import PLAN, Kind
 from quietrank.publish.tabular import Tabular
 from quietrank.publish.top import Chance
-from quietrank.statistics.method import Method, TopMethodWord
+from quietrank.statistics.method import Method, TopMethodWord, require_counts
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -268,6 +269,8 @@ def plan_top(
     >>> plan.best.epsilon
     1.0
     """
+    ranked_by = parse(Method, "method", method)
+    require_counts(ranked_by)
     protected = parse(Unit, "unit", unit)
     sizes = Sizes.of(items, people, per_person, votes, one_per_pair)
     survey = sizes.survey(protected, False, spread_of(spread))
@@ -275,7 +278,7 @@ def plan_top(
     limit = None if clip is not None and max_per_person is None else limit_for(max_per_person, protected, survey)
     privacy = Privacy(epsilons[0], protected, delta, neighbours, design, limit, survey.distinct, clip)
     question = Question(
-        survey, privacy, parse(Method, "method", method), named(mechanism), checked_k(k, survey.items),
+        survey, privacy, ranked_by, named(mechanism), checked_k(k, survey.items),
         arguments.whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
     )  # fmt: skip
     return _answer(question, epsilons, progress)
@@ -283,10 +286,10 @@ def plan_top(
 
 def checked_k(k: object, items: int) -> int:
     """How many are named: not all, because who is last would follow."""
-    value = whole("only_top", k, 1)
-    if value >= items:
+    value = whole_number(k)
+    if value is None or not 1 <= value < items:
         raise QuietrankError(
-            f"{option('only_top')} must be from 1 to {items - 1}, one less than the items; got {option('only_top', k)}"
+            f"{NAMED} must be a whole number from 1 to {items - 1}, one less than the items; got {k!r}"
         )
     return value
 
@@ -312,7 +315,7 @@ UNKNOWN_SIZE = (
     "How likely such a list is right depends on the size of the survey, which is not public here; quietrank plan "
     "--only-top says it for any size."
 )
-TOO_MANY = "How likely such a list is right is not known: there are too many items or votes to simulate."
+NOT_SIMULATED = "How likely such a list is right is not known: a survey like this one cannot be simulated here."
 SIMULATED = "The chances are those of a simulation of {} {}; these votes did not enter it."
 UNKNOWN_KIND = "How likely such a list is right is not known: the planner simulates votes on all pairs, without groups."
 
@@ -342,7 +345,7 @@ def outlook(
     try:
         return _outlook(choice, k, method, units, tell)
     except QuietrankError:
-        return Outlook(notes=(TOO_MANY,))
+        return Outlook(notes=(NOT_SIMULATED,))
 
 
 def _outlook(choice: Choice, k: int, method: Method, units: int, tell: Callable[[float], None]) -> Outlook:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, NoReturn
 
-from quietrank.errors import PrivacyError, option
+from quietrank.errors import PrivacyError, either, option
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Promise
 from quietrank.statistics.net_wins import (
@@ -125,15 +125,20 @@ def _without_ties(method: Method, promise: Promise, offered: Sequence[Statistic]
 
 def _selected_by(method: Method, promise: Promise) -> Statistic:
     """What decides who is at the top, where nothing else is released."""
+    require_counts(method)
     if method is Method.WINS:
         promise.require_pairs(option("method", method))
         return TOP_BY_WINS
-    if method not in (Method.AUTO, Method.NET_WINS):
-        raise PrivacyError(
-            f"{option('only_top')} selects by net wins or by wins; leave {option('method', method)} out, or leave "
-            f"{option('only_top')} out and cut the ranking"
-        )
     return TOP_BY_NET_WINS
+
+
+def require_counts(method: Method) -> None:
+    """Refuse to name the first few by anything but counts."""
+    if method not in (Method.AUTO, Method.NET_WINS, Method.WINS):
+        raise PrivacyError(
+            f"a list of the first few is by net wins or by wins; leave {option('method', method)} out, or "
+            f"{either('use rank', 'leave --only-top out')} and cut the ranking"
+        )
 
 
 def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *, free_total: bool) -> Statistic:
