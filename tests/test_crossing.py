@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import quietrank as qr
 from quietrank.arrays import Integers
 from quietrank.crossing import exact_values
 from quietrank.errors import PrivacyError
@@ -24,7 +27,7 @@ from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.method import Method
 from quietrank.statistics.net_wins import NET_WINS
-from quietrank.statistics.statistic import Statistic
+from quietrank.statistics.statistic import Statistic, _finer
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from tests.helpers import PRIVACIES, add_laplace_noise, make_tally, privacy_id, silence
 from tests.steps import add_noise, calibrate, half_vote, statistic_for
@@ -204,3 +207,18 @@ def test_a_zonotope_of_other_pairs_is_refused() -> None:
         add_noise(tally, noise)
     with pytest.raises(PrivacyError, match="nothing was released"):
         add_noise(tally, replace(noise, promise=replace(noise.promise, items=tally.items)))
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "ball", "gaussian"])
+def test_counts_do_not_wrap_around_on_a_finer_lattice(mechanism: Any) -> None:
+    """One vote more than 2^39 keeps its sign; sums that no lattice could hold are refused, not wrapped."""
+    for last in (2**39 - 1, 2**39):
+        table = pa.table({"winner": ["a", "a"], "loser": ["b", "b"], "n": [2**39, last]})
+        votes = qr.read_votes(table, ["a", "b"], count="n")
+        delta = 1e-6 if mechanism == "gaussian" else 0.0
+        privacy = qr.Privacy(1, "comparison", delta=delta, neighbours="add-remove")
+        release = qr.rank(votes, privacy, mechanism=mechanism, method="net-wins")
+        assert [row.item for row in release] == ["a", "b"]
+        assert release.ranking[0].score == pytest.approx(2**39, rel=1e-6)
+    with pytest.raises(AssertionError, match="too large"):
+        _finer(np.array([2**43, -(2**43)]), 2**20)

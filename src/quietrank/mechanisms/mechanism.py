@@ -227,6 +227,8 @@ class Mechanism(ABC):
                 f"the {self} mechanism does not count ties apart, as {option('ties', 'davidson')} needs; use "
                 f"{option('ties', 'half')}, or another {option('mechanism')}"
             )
+        if statistic.of_pairs:
+            promise.require_pairs(str(statistic))
         self.require(promise, statistic)
 
     def refusal(self, promise: Promise, statistic: Statistic) -> PrivacyError | None:

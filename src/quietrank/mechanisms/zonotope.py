@@ -82,6 +82,8 @@ class ZonotopeMechanism(Mechanism):
         """What the body costs, if it is the body of these items' askable pairs, and wide enough for the total."""
         body = calibrated.noise.body if isinstance(calibrated.noise, KNormNoise) else None
         promise, statistic = calibrated.promise, calibrated.statistic
+        if calibrated.share != 1:
+            return Cost.pure(inf)
         if not isinstance(body, Zonotope) or body.graph != zonotope_graph(promise.items, statistic):
             return Cost.pure(inf)
         extra = _extra(promise, statistic)

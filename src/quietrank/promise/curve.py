@@ -54,6 +54,8 @@ def _evaluate(epsilon: float, mu: float, bits: int) -> arb:
 
 def _above(value: arb) -> float:
     """A double that is certainly no less than anything in the interval, as no δ is above 1."""
+    if not value.is_finite():
+        return 1.0
     bound = max(0.0, float(value.upper()))
     # True only where it is certain for the whole interval.
     while bound < 1 and not value <= bound:

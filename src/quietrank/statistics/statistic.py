@@ -84,6 +84,8 @@ class Statistic(ABC):
     """whether the items' entries sum to zero, with losses counted as negative"""
     mirrored: bool = False
     """whether the second half are losses: noise on (wins, −losses) changes its sign there"""
+    of_pairs: bool = False
+    """whether its reach holds for votes on pairs only, and not for best–worst sets"""
     counts_ties: bool = False
     """whether its last entry is the weight of all ties (ties.py)"""
     squares: Squares = ()
@@ -179,7 +181,9 @@ class Statistic(ABC):
     def vector(self, sums: Any, finer: int, share: Fraction) -> Any:
         """The exact vector on a lattice `finer` times as fine as that of the sums; `finer * share` must be whole."""
         first, *others = self.parts(sums)
-        return np.concatenate([first * finer, *(np.atleast_1d(part) * int(finer * share) for part in others)])
+        return np.concatenate(
+            [_finer(first, finer), *(_finer(np.atleast_1d(part), int(finer * share)) for part in others)]
+        )
 
     @abstractmethod
     def read(self, values: Any, share: float) -> Reading:
@@ -199,3 +203,15 @@ class Statistic(ABC):
     def ranked_by(self, spread: Spread) -> float:
         """The standard deviation of the noise on what items are ranked by."""
         return spread.net_wins
+
+
+LARGEST = 2**63 - 1
+"""what 64 bits hold"""
+
+
+def _finer(part: Any, factor: int) -> Any:
+    """The part on a finer lattice; a sum that would wrap around there must not come near a draw."""
+    largest = max((abs(int(part.min())), abs(int(part.max()))), default=0) if part.size else 0
+    if largest * factor > LARGEST:
+        raise AssertionError("these counts are too large for the lattice of the noise; nothing was released")
+    return part * factor

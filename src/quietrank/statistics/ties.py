@@ -36,7 +36,7 @@ class WithTies(Statistic):
         above, below = self.kappa.numerator, self.kappa.denominator
         if above != 1 or below & (below - 1):
             raise AssertionError(f"κ must be a power of ½, not {self.kappa}")
-        copied = ("per_item", "by_pair", "secret", "sums_to_zero", "mirrored", "offered", "fixed")
+        copied = ("per_item", "by_pair", "secret", "sums_to_zero", "mirrored", "offered", "fixed", "of_pairs")
         values = {name: getattr(self.base, name) for name in copied}
         values |= {"name": f"{self.base.name}-and-ties", "extra": self.base.extra + 1, "counts_ties": True}
         for name, value in (values | {"squares": self._squares()}).items():
@@ -116,7 +116,7 @@ class WithTies(Statistic):
             raise AssertionError("the ties of these votes were not counted")
         if (finer * self.kappa).denominator != 1:
             raise AssertionError("the lattice is too coarse for ties")
-        tied = np.array([int(sums.ties) * int(finer * self.kappa)], dtype=np.int64)
+        tied = np.array([int(sums.ties) * int(finer * self.kappa)], dtype=np.int64)  # raises where it does not fit
         return np.concatenate([self.base.vector(sums, finer, share), tied])
 
     def read(self, values: Any, share: float) -> Reading:

@@ -18,6 +18,7 @@ class Wins(Statistic):
     """wins_i"""
 
     name = "wins"
+    of_pairs = True
     sums_to_zero = False
     squares = (("wins", Fraction(1)),)
 
@@ -45,6 +46,7 @@ class WinsAndLosses(Statistic):
     """(wins, losses): gives both s and the exposure d = wins + losses"""
 
     name = "wins-and-losses"
+    of_pairs = True
     per_item = 2
     secret = False
     mirrored = True

@@ -175,7 +175,7 @@ def _added_up(votes: Votes, rows: ir.Table) -> int:
     """The sum of all counts; in floating point first, which cannot overflow."""
     about = float(_row(votes, rows.agg(votes=rows["count"].cast("float64").sum()))["votes"] or 0)
     if about > LARGEST_TOTAL:
-        raise VotesError(f"{votes.source.name} counts more than 2^53 votes in all; correct its counts")
+        raise VotesError(f"{votes.source.name} counts more than 2^40 votes in all; correct its counts")
     return int(_row(votes, rows.agg(votes=number_of_votes(rows).cast("int64")))["votes"] or 0)
 
 

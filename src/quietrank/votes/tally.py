@@ -4,7 +4,7 @@ Counting is done by the votes' own engine, on integers, so the result is the sam
 engine, the number of threads or the order of rows. Everything is checked and counted from one reading of the votes.
 
 Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more than 10^12 votes; where rows stand for
-several votes, two steps each, there are at most 2^53.
+several votes there are at most 2^40.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 LARGEST_COUNT = 2**40
 """of one row"""
-LARGEST_TOTAL = 2**53
-"""of all rows: sums in half votes fit 64 bits with much room, so none overflows"""
+LARGEST_TOTAL = 2**40
+"""of all rows: a thousand billion. The finest lattice has 2^21 steps per vote, so no sum overflows 64 bits on it"""
 
 
 def whole(cell: ir.Value) -> ir.Value:
