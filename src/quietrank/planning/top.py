@@ -93,13 +93,12 @@ class TopForecast:
     def __post_init__(self) -> None:
         require_memory(self.question)
 
-    @property
-    def mechanisms(self) -> list[Mechanism]:
-        """The one that was requested, or all that fit the promise."""
+    def mechanisms(self, epsilon: float) -> list[Mechanism]:
+        """The one that was requested, or those that fit the promise: which noise on counts is the least depends on ε."""
         question = self.question
         if question.mechanism is not None:
             return [question.mechanism]
-        return top_candidates(question.promise, question.top_k, question.method)
+        return top_candidates(question.promise.changed(epsilon=epsilon), question.top_k, question.method)
 
     def predict(self, mechanism: Mechanism, epsilon: float) -> TopPrediction:
         """The accuracy of one mechanism at one ε."""
@@ -296,7 +295,9 @@ def checked_k(k: object, items: int) -> int:
 
 def _answer(question: Question, epsilons: Sequence[float], progress: Callable[[float], None]) -> TopPlan:
     forecast = TopForecast(question, lambda amount: progress(0.0))
-    tasks = [(mechanism, epsilon) for mechanism in forecast.mechanisms for epsilon in epsilons]
+    tasks = [(mechanism, epsilon) for epsilon in epsilons for mechanism in forecast.mechanisms(epsilon)]
+    names = list(dict.fromkeys(mechanism.name for mechanism, _ in tasks))
+    tasks.sort(key=lambda task: names.index(task[0].name))
     predictions = []
     for number, task in enumerate(tasks, 1):
         predictions.append(forecast.predict(*task))
