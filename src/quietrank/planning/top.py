@@ -94,7 +94,7 @@ class TopForecast:
         require_memory(self.question)
 
     def mechanisms(self, epsilon: float) -> list[Mechanism]:
-        """The one that was requested, or those that fit the promise: which noise on counts is the least depends on ε."""
+        """The one that was requested, or those that fit the promise; which noise on counts is least depends on ε."""
         question = self.question
         if question.mechanism is not None:
             return [question.mechanism]
