@@ -36,7 +36,6 @@ from quietrank.mechanisms.perturbed_mle.mechanism import PerturbedMLE
 from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.mechanisms.scatter import Share, price, rest_of, scatter_noise
 from quietrank.mechanisms.selection import Selection
-from quietrank.planning.top import outlook
 from quietrank.promise.accounting import Cost, Ledger
 from quietrank.promise.arguments import file_path, flag, number, parse, whole_number
 from quietrank.promise.privacy import Design, Privacy, Unit
@@ -696,6 +695,8 @@ def _selected(
     tell: Tell, limit: ChosenLimit | None = None, payment: Payment | None = None,
 ) -> TopRelease:  # fmt: skip
     """Pay, select, and say how likely such a list is right; that is simulated before anything is paid for here."""
+    from quietrank.planning.top import outlook
+
     noise = choice.noise
     promise = noise.promise
     expected = outlook(choice, request.k, request.method, _public_units(counted.tallies, promise), tell)

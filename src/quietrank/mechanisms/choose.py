@@ -15,20 +15,17 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
 from quietrank.maths.shares import RATE_VARIANCE
-from quietrank.mechanisms.gaussian import GAUSSIAN, typical_square
+from quietrank.mechanisms.gaussian import GAUSSIAN, LEFT_BY_CLIPPING, typical_square
 from quietrank.mechanisms.limit import BINS, ChosenLimit, LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
+from quietrank.mechanisms.selection import left_of
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.curve import curve_rho
 from quietrank.promise.privacy import Design
-from quietrank.promise.promise import Promise
+from quietrank.promise.promise import Promise, RangeClip
 from quietrank.statistics.method import Method, Ties, statistic_for
 from quietrank.statistics.statistic import Statistic
-
-LEFT_BY_CLIPPING = 0.9
-"""Clipping at the typical norm scales about half of all people down, by 10 % on average and often less; clipping
-further down scales most people down, in proportion."""
 
 NOISE_ALONE = 1.0
 """A bin below this many scales of its noise counts as empty: a dozen empty bins would add up to a crowd."""
@@ -121,6 +118,8 @@ def left_by_clipping(noise: Calibrated) -> float:
     promise, clip = noise.promise, noise.clip
     if clip is None:
         return 1.0
+    if isinstance(clip, RangeClip):
+        return left_of(clip, promise)
     if promise.privacy.max_per_person is None:
         return LEFT_BY_CLIPPING
     items, votes = promise.items, promise.privacy.max_per_person

@@ -26,9 +26,9 @@ from quietrank.mechanisms.choose import (
 from quietrank.mechanisms.exponential import Exponential
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
-from quietrank.mechanisms.selection import NAMED, Selection, SelectionLaw, left_of
+from quietrank.mechanisms.selection import NAMED, Selection, SelectionLaw
 from quietrank.promise.accounting import Cost, as_written, rho_for
-from quietrank.promise.promise import Promise, RangeClip
+from quietrank.promise.promise import Promise
 from quietrank.statistics.method import Method, statistic_for
 from quietrank.statistics.scores import SCORES
 
@@ -52,9 +52,7 @@ def blur(noise: Calibrated) -> float:
     law, (many, few) = noise.law, KAPPA
     if not isinstance(law, SelectionLaw):
         return expected_noise(noise)
-    clip = noise.clip
-    left = left_of(clip, noise.promise) if isinstance(clip, RangeClip) else left_by_clipping(noise)
-    return law.scale * (GUMBEL if law.gumbel else 1.0) / (many + few / law.items) / left
+    return law.scale * (GUMBEL if law.gumbel else 1.0) / (many + few / law.items) / left_by_clipping(noise)
 
 
 def top_candidates(promise: Promise, k: int, method: Method = Method.AUTO) -> list[Mechanism]:

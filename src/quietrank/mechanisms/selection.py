@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from quietrank.errors import PrivacyError, either, option
-from quietrank.mechanisms.gaussian import default_clip
+from quietrank.mechanisms.gaussian import LEFT_BY_CLIPPING, default_clip
 from quietrank.mechanisms.mechanism import Calibrated, Figure, Law, Mechanism
 from quietrank.noise.selection import TopNoise
 from quietrank.promise.accounting import Cost
+from quietrank.promise.arguments import whole_number
 from quietrank.promise.privacy import Neighbours, Unit
 from quietrank.promise.promise import Clip, Promise, RangeClip
 from quietrank.statistics.statistic import Spread, Statistic
@@ -34,9 +35,6 @@ NAMED = either("k", "--only-top")
 
 WORTH_CLIPPING = 0.9
 """People's votes are kept together where that makes R, relative to what is left of their votes, a tenth smaller."""
-
-LEFT_BY_NORM = 0.9
-"""what a clip to the norm of a typical person leaves"""
 
 PART_OF_RANGE = 0.6
 """ρ as a part of a typical person's range: a third to all of it is about as good (benchmarks/top)."""
@@ -64,11 +62,7 @@ class Selection(Mechanism):
                 f"{option('mechanism', self.name)} publishes only who is first; "
                 f"{either('use top', 'add --only-top K')}, or choose another mechanism"
             )
-        if not 1 <= self.k < len(promise.items):
-            raise PrivacyError(
-                f"{NAMED} must be a whole number from 1 to {len(promise.items) - 1}, one less than the items; got "
-                f"{self.k}"
-            )
+        checked_k(self.k, len(promise.items))
         apart_reach(promise, statistic, self.keeps(promise, statistic)[1], self.k)
 
     def keeps(self, promise: Promise, statistic: Statistic) -> tuple[Promise, Clip | None]:
@@ -90,11 +84,12 @@ class Selection(Mechanism):
         if in_range:
             together = kept_together(promise)
             return together, left_of(together, promise)
-        return Clip(Fraction(default_clip(promise, statistic)), statistic.norm(promise)), LEFT_BY_NORM
+        return Clip(Fraction(default_clip(promise, statistic)), statistic.norm(promise)), LEFT_BY_CLIPPING
 
     def noise_for(self, promise: Promise, statistic: Statistic, clip: Clip | None, votes: int | None) -> Calibrated:
-        reach, step = apart_reach(promise, statistic, clip, self._rounds), promise.half_vote
+        reach, step, privacy = apart_reach(promise, statistic, clip, self._rounds), promise.half_vote, promise.privacy
         noise = TopNoise(self.k, self._scale(promise, ceil(reach / step)), self.gumbel)
+        loss = self._loss(noise, *self._steps(promise, statistic, clip, step), promise)
         figures: dict[str, Figure] = {
             "sensitivity": float(reach), "norm": "range" if self._rounds == 1 else f"R of {self.k} rounds",
             "scale": noise.scale * float(step), "top": float(self.k),
@@ -102,13 +97,8 @@ class Selection(Mechanism):
         if isinstance(clip, RangeClip):
             figures["person_range"] = float(clip.norm)
         law = SelectionLaw(len(promise.items), self.k, noise.scale * float(step), self.gumbel)
-        made = Calibrated(
-            self, promise, statistic, noise, step, law, Cost.pure(promise.privacy.epsilon), tuple(figures.items()),
-            clip=clip,
-        )  # fmt: skip
-        return replace(
-            made, cost=replace(self.loss(made), epsilon=promise.privacy.epsilon, delta=promise.privacy.delta)
-        )
+        cost = replace(loss, epsilon=privacy.epsilon, delta=privacy.delta)
+        return Calibrated(self, promise, statistic, noise, step, law, cost, tuple(figures.items()), clip=clip)
 
     def loss(self, calibrated: Calibrated) -> Cost:
         noise, promise, clip = calibrated.noise, calibrated.promise, calibrated.clip
@@ -118,10 +108,12 @@ class Selection(Mechanism):
             raise AssertionError("people are kept together for another limit")
         if clip is not None and not isinstance(clip, RangeClip) and clip.squares != calibrated.statistic.norm(promise):
             raise AssertionError("people are clipped in another norm than that of the statistic")
-        first, all_rounds = (
-            ceil(apart_reach(promise, calibrated.statistic, clip, rounds) / calibrated.step) for rounds in (1, self.k)
-        )
-        return self._loss(noise, first, all_rounds, promise)
+        return self._loss(noise, *self._steps(promise, calibrated.statistic, clip, calibrated.step), promise)
+
+    def _steps(self, promise: Promise, statistic: Statistic, clip: Clip | None, step: Fraction) -> tuple[int, int]:
+        """R of one round and of all, in steps."""
+        first, all_rounds = (ceil(apart_reach(promise, statistic, clip, rounds) / step) for rounds in (1, self.k))
+        return first, all_rounds
 
     @property
     @abstractmethod
@@ -138,6 +130,14 @@ class Selection(Mechanism):
 
     def charged_as(self, statistic: Statistic) -> str:
         return f"{self.name}, the first {self.k} by {'wins' if statistic == TOP_BY_WINS else 'net wins'}"
+
+
+def checked_k(k: object, items: int) -> int:
+    """How many are named: not all, because who is last would follow."""
+    value = whole_number(k)
+    if value is None or not 1 <= value < items:
+        raise PrivacyError(f"{NAMED} must be a whole number from 1 to {items - 1}, one less than the items; got {k!r}")
+    return value
 
 
 def apart_reach(promise: Promise, statistic: Statistic, clip: Clip | None, rounds: int) -> Fraction:

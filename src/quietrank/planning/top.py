@@ -21,7 +21,7 @@ from quietrank.mechanisms.choose import Choice
 from quietrank.mechanisms.choose_top import choose_top, first_places, for_top, top_candidates
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS, MechanismWord, named
-from quietrank.mechanisms.selection import NAMED
+from quietrank.mechanisms.selection import checked_k
 from quietrank.planning import arguments
 from quietrank.planning.arguments import whole
 from quietrank.planning.measures import error_of_mean
@@ -40,7 +40,7 @@ from quietrank.planning.survey import (
     simulate,
     spread_of,
 )
-from quietrank.promise.arguments import parse, whole_number
+from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit, UnitWord, plain_number
 from quietrank.promise.promise import Clip
 from quietrank.publish.files import PLAN, Kind
@@ -281,16 +281,6 @@ def plan_top(
         arguments.whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
     )  # fmt: skip
     return _answer(question, epsilons, progress)
-
-
-def checked_k(k: object, items: int) -> int:
-    """How many are named: not all, because who is last would follow."""
-    value = whole_number(k)
-    if value is None or not 1 <= value < items:
-        raise QuietrankError(
-            f"{NAMED} must be a whole number from 1 to {items - 1}, one less than the items; got {k!r}"
-        )
-    return value
 
 
 def _answer(question: Question, epsilons: Sequence[float], progress: Callable[[float], None]) -> TopPlan:
