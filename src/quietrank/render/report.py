@@ -46,45 +46,44 @@ def report(result: Release | GroupedRelease, *, figure: str | Path | None = None
     """The whole page; `figure` takes the place of its own pictures, `remaining` is what is left of the budget."""
     grouped = isinstance(result, GroupedRelease)
     release = result.releases[0][1] if isinstance(result, GroupedRelease) else result
-    notes = notes_of(result) if isinstance(result, GroupedRelease) else release.assumptions
-    style, script = _file("report.css"), _file("report.js")
-    return Template(_file("report.html")).substitute(
-        policy=_policy(style, script), style=style, script=script,
-        title=_text(_title(result)), kicker=_text(_kicker(result)),
-        headline=_text(headline_grouped(result) if isinstance(result, GroupedRelease) else headline(result)),
+    return _page(
+        result, release, notes_of(result) if isinstance(result, GroupedRelease) else release.assumptions, remaining,
+        title=_title(result), kicker=_kicker(result),
+        headline=headline_grouped(result) if isinstance(result, GroupedRelease) else headline(result),
         warning="" if grouped else _warning(release),
-        results=_results(result, figure),
-        meaning=_list(meaning(release)),
-        statement=_text(result.statement),
-        noise=_paragraphs(noise_notes(release)[:1]),
-        symbol_notes=_paragraphs(promise_notes(release.privacy)),
-        symbols=_definitions(symbols(release)),
-        unprotected=_list(unprotected(release.privacy, grouped=grouped, where=release.where)),
-        assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
-        spent=_paragraphs(_spent(result, remaining)),
-        made_with=_text(release.made_with),
-        checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
-        json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
+        results=_results(result, figure), meaning=_list(meaning(release)), noise=noise_notes(release)[:1],
     )  # fmt: skip
 
 
 def report_top(release: TopRelease, remaining: str | None = None) -> str:
     """The page of a list of the first few items."""
-    style, script, grouped = _file("report.css"), _file("report.js"), release.by is not None
     kicker = f"The first {release.k} of {release.items} items · ε = {plain_number(release.privacy.epsilon)}"
-    return Template(_file("report.html")).substitute(
-        policy=_policy(style, script), style=style, script=script,
-        title=_text(f"Private list: {top.headline(release)}"), kicker=_text(f"{kicker} per {release.privacy.unit}"),
-        headline=_text(top.headline(release)), warning="",
+    return _page(
+        release, release, release.assumptions, remaining, title=f"Private list: {top.headline(release)}",
+        kicker=f"{kicker} per {release.privacy.unit}", headline=top.headline(release), warning="",
         results="\n".join(_listed(release, group, names) for group, names in release.lists),
-        meaning=_list(top.MEANING) + _chances(release), statement=_text(release.statement),
-        noise=_paragraphs([top.selected(release)]), symbol_notes=_paragraphs(promise_notes(release.privacy)),
-        symbols=_definitions(symbols(release)),
-        unprotected=_list(unprotected(release.privacy, grouped=grouped, where=release.where)),
-        assumed=_list(release.assumptions) if release.assumptions else "<p>Nothing beyond what is said above.</p>",
-        spent=_paragraphs(_spent(release, remaining)), made_with=_text(release.made_with),
+        meaning=_list(top.MEANING) + _chances(release), noise=[top.selected(release)],
+    )  # fmt: skip
+
+
+def _page(
+    result: Release | GroupedRelease | TopRelease, release: Release | TopRelease, notes: Sequence[str],
+    remaining: str | None, *, title: str, kicker: str, headline: str, warning: str, results: str, meaning: str,
+    noise: Sequence[str],
+) -> str:  # fmt: skip
+    """What all pages have in common; `release` is the result, or one of its groups. Titles and `noise` are text, the
+    other parts HTML."""
+    style, script, privacy = _file("report.css"), _file("report.js"), release.privacy
+    return Template(_file("report.html")).substitute(
+        policy=_policy(style, script), style=style, script=script, title=_text(title), kicker=_text(kicker),
+        headline=_text(headline), warning=warning, results=results, meaning=meaning,
+        statement=_text(result.statement), noise=_paragraphs(noise),
+        symbol_notes=_paragraphs(promise_notes(privacy)), symbols=_definitions(symbols(release)),
+        unprotected=_list(unprotected(privacy, grouped=_has_groups(result), where=release.where)),
+        assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
+        spent=_paragraphs(_spent(result, remaining)), made_with=_text(release.made_with),
         checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
-        json=_data("application/json", release.to_json()), csv=_data("text/csv", release.to_csv()),
+        json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
     )  # fmt: skip
 
 
