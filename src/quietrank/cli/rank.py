@@ -163,7 +163,7 @@ def rank(
             _tell_payment(budget, release)
 
 
-UNUSUAL = {
+USUAL_WORDS = {
     "ties": "half", "gamma": "auto", "calibration": "tight", "link": "logistic", "level": 0.9, "scale": "log-odds",
     "sampling_share": "auto", "plot_theme": "light",
 }  # fmt: skip
@@ -173,7 +173,7 @@ UNUSUAL = {
 def refuse_beside_top(**given: Any) -> None:
     """Refuse what has no meaning where only names are published."""
     for name, value in given.items():
-        if value not in (UNUSUAL.get(name), None, False):
+        if value not in (USUAL_WORDS.get(name), None, False):
             raise UsageError(
                 f"{option('only_top')} publishes names and no counts, so {option(name)} has nothing to do; leave one "
                 "of them out"
