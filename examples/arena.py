@@ -1,16 +1,16 @@
 """The arena, worked: judges compare language models, and every night the rankings are published, each judge protected.
 
-    python examples/arena.py FOLDER --nights 3                  # makes up an arena in FOLDER, and publishes three nights
-    python examples/arena.py FOLDER --votes /data/votes         # yours: day=2026-11-16/part-0.parquet and so on
+    python examples/arena.py FOLDER --nights 3            # makes up an arena in FOLDER, and publishes three nights
+    python examples/arena.py FOLDER --votes /data/votes   # yours: day=2026-11-16/part-0.parquet and so on
 
 `nightly` is the job; copy it. A night gives one ranking over all votes so far and one per language, with intervals: a
 page (NIGHT.html), the release (NIGHT.json) and the noisy counts (NIGHT.tally.json), from which other rankings are made
 for free. FOLDER also holds what is public, models.txt and languages.txt, and the ledger, budget.db.
 
-**What it costs.** Nights are separate releases about the same judges, so what they lose adds up. The ledger is the whole
-of it: ε = 4, δ = 1e-6 for every judge, for ever. Gaussian noise adds up slowly: 52 nights at ε = 0.5 fit, where plain
-addition allows 8. So publish weekly rather than nightly: 52 weeks have half the noise of 195 nights (ε = 0.25), and
-a board that changes by the day mostly shows noise. After the last night nothing more is published from these judges.
+**What it costs.** Nights are separate releases about the same judges, so what they lose adds up. The ledger is all
+that any judge ever loses: ε = 4, δ = 1e-6. Gaussian noise adds up slowly: 52 nights at ε = 0.5 fit, where plain
+addition allows 8. So be wise and publish weekly, which is what these numbers are for: 365 nights would have to be at
+ε = 0.18, with 2.6 times the noise. After the last one nothing more is published from these judges' votes.
 
 **When it crashes.** Nothing is paid twice for one night.
 
@@ -44,14 +44,17 @@ import quietrank as qr
 # ---- the job: copy from here -----------------------------------------------------------------------------------------
 
 
+EACH_NIGHT = qr.Privacy(epsilon=0.5, delta=1e-7, unit="person", max_per_person=20)
+
+
 @dataclass(frozen=True)
 class Arena:
     """Where things are, and what every judge is promised; fixed before the first night."""
 
     folder: Path
     votes: Mapping[str, Any]
-    """where the votes are, in the words of `read_votes`: {"source": "votes/"}, {"connect": "postgres://…", "table": …}"""
-    each_night: qr.Privacy = qr.Privacy(epsilon=0.5, delta=1e-7, unit="person", max_per_person=20)
+    """where the votes are, in the words of `read_votes`: {"source": "votes/"}, or {"connect": …, "table": …}"""
+    each_night: qr.Privacy = EACH_NIGHT
     epsilon: float = 4.0
     delta: float = 1e-6
     """the budget of all nights together"""
@@ -147,7 +150,7 @@ def what_is_left(arena: Arena) -> str:
     )
 
 
-# ---- set up once, then call it every night -----------------------------------------------------------------------------
+# ---- set up once, then call it every night ---------------------------------------------------------------------------
 
 
 def set_up(arena: Arena) -> None:
@@ -212,7 +215,7 @@ def headline(release: qr.GroupedRelease) -> str:
     return release.to_markdown().split("\n")[0].strip("*")
 
 
-# ---- an arena to try it on ---------------------------------------------------------------------------------------------
+# ---- an arena to try it on -------------------------------------------------------------------------------------------
 
 FIRST_NIGHT = date(2026, 11, 16)
 STRENGTHS = {

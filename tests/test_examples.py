@@ -1,0 +1,252 @@
+"""The examples that are jobs: examples/arena.py pays once per night, whatever happens to it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import quietrank as qr
+from quietrank.ledger.composition import Budget
+
+FILE = Path(__file__).parent.parent / "examples" / "arena.py"
+NIGHTS = ("2026-11-16", "2026-11-17", "2026-11-18")
+FIRST, SECOND = map(date.fromisoformat, NIGHTS[:2])
+
+
+@pytest.fixture(scope="module")
+def job() -> Iterator[ModuleType]:
+    """The example, imported as a user would, with fewer judges."""
+    spec = importlib.util.spec_from_file_location("arena", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["arena"] = module
+    spec.loader.exec_module(module)
+    module.JUDGES = 200  # type: ignore[attr-defined]
+    yield module
+    del sys.modules["arena"]
+
+
+@pytest.fixture
+def arena(job: ModuleType, tmp_path: Path) -> Any:
+    """An arena before its second night: the votes of two days, and nothing published."""
+    arena = job.Arena(tmp_path, {"source": tmp_path / "votes"})
+    job.make_up_votes(arena, FIRST)
+    job.make_up_votes(arena, SECOND)
+    job.set_up(arena)
+    return arena
+
+
+@pytest.fixture
+def plain(arena: Any, job: ModuleType) -> Any:
+    """The same without δ, so that what is spent can be read off: ε = 1 for two nights."""
+    arena.file("budget.db").unlink()
+    each = arena.each_night.changed(delta=0.0)
+    cheap = replace(arena, each_night=each, epsilon=1.0, delta=0.0, nights=2)
+    job.set_up(cheap)
+    return cheap
+
+
+def names(arena: Any) -> set[str]:
+    """What is in the folder, apart from what was there before the first night."""
+    return {path.name for path in arena.folder.iterdir()} - {
+        "votes",
+        "models.txt",
+        "languages.txt",
+        "budget.db",
+        "lock",
+    }
+
+
+def of_night(night: str) -> set[str]:
+    return {f"{night}.html", f"{night}.json", f"{night}.tally.json"}
+
+
+def test_it_runs_as_a_script_and_again_for_nothing(
+    job: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two nights: their files, their headlines, what is left; the second time nothing is made and nothing is paid."""
+    words = [str(tmp_path / "new"), "--nights", "2"]
+    assert job.main(words) == 0
+    printed = capsys.readouterr().out
+    folder = tmp_path / "new"
+    ledger = qr.Ledger.open(folder / "budget.db")
+    assert [line.split(":")[0] for line in printed.splitlines()[::2]] == list(NIGHTS[:2])
+    assert "51 of 52 planned nights" in printed
+    assert "50 of 52 planned nights" in printed
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert of_night(NIGHTS[0]) | of_night(NIGHTS[1]) <= {path.name for path in before}
+    assert job.main(words) == 0
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+    assert len(ledger.entries()) == 2
+    _check_releases(folder, ledger)
+
+
+def _check_releases(folder: Path, ledger: qr.Ledger) -> None:
+    """Each is by language and overall, with intervals, is named by its payment, and knows the models of its night."""
+    for night, entry in zip(NIGHTS, ledger.entries(), strict=False):
+        release = qr.GroupedRelease.from_json(folder / f"{night}.json")
+        assert release.groups == ("en", "de", "zh", "overall")
+        assert release.ledger_entry == entry.id
+        assert len(release["overall"]) == (7 if night == NIGHTS[0] else 8)
+        assert all(row.score_low is not None and row.rank_low is not None for row in release["overall"])
+        assert "planned nights are left" in (folder / f"{night}.html").read_text(encoding="utf-8")
+
+
+def test_a_part_that_was_cut_off_is_refused_before_anything_is_paid(arena: Any, job: ModuleType) -> None:
+    """A truncated Parquet file is an error and not fewer votes; once it is whole again, the night is published."""
+    part = arena.file("votes") / f"day={FIRST}" / "part-0.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(qr.QuietrankError, match="part-0"):
+        job.nightly(arena, FIRST)
+    assert names(arena) == set()
+    assert arena.ledger().entries() == []
+    part.write_bytes(whole)
+    job.nightly(arena, FIRST)
+    assert names(arena) == of_night(NIGHTS[0])
+
+
+def test_a_model_that_nobody_announced_is_refused_before_anything_is_paid(arena: Any, job: ModuleType) -> None:
+    """The list of models is public, so a vote on any other is an error, found with the note already written."""
+    arena.file("models.txt").write_text("\n".join(arena.listed("models.txt")[1:]) + "\n")
+    with pytest.raises(qr.QuietrankError):
+        job.nightly(arena, FIRST)
+    assert names(arena) == set()
+    assert arena.ledger().entries() == []
+
+
+def test_an_exhausted_budget_is_refused_in_one_line(
+    plain: Any, job: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two nights fit. The third exits with 1, says why, leaves no file, and the first two stay as they are."""
+    monkeypatch.setattr(job, "Arena", lambda folder, votes: replace(plain, folder=folder, votes=votes))
+    assert job.main([str(plain.folder), "--nights", "3"]) == 1
+    out, err = capsys.readouterr()
+    assert "0 of 2 planned nights are left" in out
+    assert err.count("\n") == 1
+    assert err.startswith(f"{NIGHTS[2]}: refused: the budget does not cover this release")
+    assert names(plain) == of_night(NIGHTS[0]) | of_night(NIGHTS[1])
+    assert plain.ledger().spent == 1
+    assert job.nightly(plain, FIRST).ledger_entry == plain.ledger().entries()[0].id
+
+
+def test_a_payment_whose_counts_were_lost_is_not_made_again(
+    plain: Any, job: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The night stays refused, the next one is published, and whoever deletes the note pays once more."""
+
+    def full(self: object, path: object = None) -> str:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(qr.GroupedTally, "to_json", full)
+        with pytest.raises(OSError, match="No space"):
+            job.nightly(plain, FIRST)
+    assert names(plain) == {f"{FIRST}.paying"}
+    assert plain.ledger().spent == 0.5
+    with pytest.raises(qr.QuietrankError, match=r"counts are lost.*delete"):
+        job.nightly(plain, FIRST)
+    assert plain.ledger().spent == 0.5
+    job.nightly(plain, SECOND)
+    assert names(plain) == {f"{FIRST}.paying"} | of_night(NIGHTS[1])
+    plain.file(f"{FIRST}.paying").unlink()
+    with pytest.raises(qr.QuietrankError, match="the budget does not cover"):
+        job.nightly(plain, FIRST)
+
+
+KILLED = """
+import os, signal, sys, importlib.util, pathlib
+spec = importlib.util.spec_from_file_location("arena", sys.argv[1])
+arena = sys.modules["arena"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(arena)
+import quietrank as qr
+qr.{where} = lambda *words, **more: os.kill(os.getpid(), signal.SIGKILL)
+arena.main([sys.argv[2], "--nights", "1"])
+"""
+
+
+@pytest.mark.parametrize("where", ["noisy_tally_by_group", "GroupedTally.to_json"])
+def test_a_job_that_is_killed_pays_once(arena: Any, job: ModuleType, where: str) -> None:
+    """Killed before the debit, it is run again; killed after it, the night is refused from then on."""
+    program = [sys.executable, "-c", KILLED.format(where=where), str(FILE), str(arena.folder)]
+    assert subprocess.run(program, check=False, timeout=60).returncode == -signal.SIGKILL
+    assert names(arena) == {f"{FIRST}.paying"}
+    if where == "noisy_tally_by_group":
+        job.nightly(arena, FIRST)
+        assert names(arena) == of_night(NIGHTS[0])
+    else:
+        with pytest.raises(qr.QuietrankError, match="counts are lost"):
+            job.nightly(arena, FIRST)
+    assert len(arena.ledger().entries()) == 1
+
+
+def test_a_saved_night_is_finished_for_nothing(plain: Any, job: ModuleType) -> None:
+    """Without the page and the release, from the counts alone; the votes may be gone by then."""
+    first = job.nightly(plain, FIRST)
+    for ending in ("html", "json"):
+        plain.file(f"{FIRST}.{ending}").unlink()
+    shutil.rmtree(plain.file("votes"))
+    again = job.nightly(plain, FIRST)
+    assert again.ledger_entry == first.ledger_entry
+    assert names(plain) == of_night(NIGHTS[0])
+    assert plain.ledger().spent == 0.5
+
+
+def test_a_ledger_that_went_missing_does_not_come_back_full(plain: Any, job: ModuleType) -> None:
+    """Once there are releases, no new budget is made for them."""
+    job.pay(plain, FIRST, plain.file(f"{FIRST}.tally.json"))
+    plain.file("budget.db").unlink()
+    job.set_up(plain)
+    with pytest.raises(qr.QuietrankError, match=r"budget\.db"):
+        job.nightly(plain, SECOND)
+    assert names(plain) == {f"{FIRST}.tally.json"}
+
+
+def test_real_parts_are_published_for_their_last_day(arena: Any, job: ModuleType, tmp_path: Path) -> None:
+    """--votes takes a folder that is elsewhere; without --nights or --night, the last day in it."""
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("models.txt", "languages.txt"):
+        shutil.copy(arena.file(name), own)
+    assert job.main([str(own), "--votes", str(arena.file("votes"))]) == 0
+    assert of_night(NIGHTS[1]) <= {path.name for path in own.iterdir()}
+    assert not (own / "votes").exists()
+    values = json.loads((own / f"{SECOND}.json").read_text(encoding="utf-8"))
+    assert any(f"day <= '{SECOND}'" in note for note in values["overall"]["assumptions"])
+
+
+def test_its_plan_lasts_as_long_as_it_says(arena: Any, job: ModuleType) -> None:
+    """As many nights as planned fit into the budget, and not one more: both numbers are in the example's words."""
+    job.pay(arena, SECOND, arena.file("counts.json"))
+    (entry,) = arena.ledger().entries()
+    budget, spend = Budget.plans(arena.epsilon, arena.delta)[0], entry.spend
+    spent, nights = budget.untouched, 0
+    while budget.covers(spent := budget.after(spent, spend)):
+        nights += 1
+    assert nights == arena.nights
+    assert f"{nights} nights at ε = {arena.each_night.epsilon:g} fit" in " ".join((job.__doc__ or "").split())
+    assert f"plain addition allows {arena.epsilon / arena.each_night.epsilon:g}" in " ".join(
+        (job.__doc__ or "").split()
+    )
+
+
+def test_two_jobs_at_once_pay_once(plain: Any, job: ModuleType) -> None:
+    """The second waits for the first, and finds the night done."""
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(job.nightly, [plain, plain], [FIRST, FIRST])
+    assert first.ledger_entry == second.ledger_entry
+    assert len(plain.ledger().entries()) == 1
