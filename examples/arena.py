@@ -10,7 +10,7 @@ for free. FOLDER also holds what is public, models.txt and languages.txt, and th
 **What it costs.** Nights are separate releases about the same judges, so what they lose adds up. The ledger is all
 that any judge ever loses: ε = 4, δ = 1e-6. Gaussian noise adds up slowly: 52 nights at ε = 0.5 fit, where plain
 addition allows 8. So be wise and publish weekly, which is what these numbers are for: 365 nights would have to be at
-ε = 0.18, with 2.6 times the noise. After the last one nothing more is published from these judges' votes.
+ε = 0.179, with 2.6 times the noise. After the last one nothing more is published from these judges' votes.
 
 **When it crashes.** Nothing is paid twice for one night.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -22,8 +23,8 @@ import quietrank as qr
 from quietrank.ledger.composition import Budget
 
 FILE = Path(__file__).parent.parent / "examples" / "arena.py"
-NIGHTS = ("2026-11-16", "2026-11-17", "2026-11-18")
-FIRST, SECOND = map(date.fromisoformat, NIGHTS[:2])
+NIGHTS = ("2026-11-16", "2026-11-17")
+FIRST, SECOND = map(date.fromisoformat, NIGHTS)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def test_it_runs_as_a_script_and_again_for_nothing(
     printed = capsys.readouterr().out
     folder = tmp_path / "new"
     ledger = qr.Ledger.open(folder / "budget.db")
-    assert [line.split(":")[0] for line in printed.splitlines()[::2]] == list(NIGHTS[:2])
+    assert [line.split(":")[0] for line in printed.splitlines()[::2]] == list(NIGHTS)
     assert "51 of 52 planned nights" in printed
     assert "50 of 52 planned nights" in printed
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -97,7 +98,7 @@ def test_it_runs_as_a_script_and_again_for_nothing(
 
 def _check_releases(folder: Path, ledger: qr.Ledger) -> None:
     """Each is by language and overall, with intervals, is named by its payment, and knows the models of its night."""
-    for night, entry in zip(NIGHTS, ledger.entries(), strict=False):
+    for night, entry in zip(NIGHTS, ledger.entries(), strict=True):
         release = qr.GroupedRelease.from_json(folder / f"{night}.json")
         assert release.groups == ("en", "de", "zh", "overall")
         assert release.ledger_entry == entry.id
@@ -132,16 +133,17 @@ def test_a_model_that_nobody_announced_is_refused_before_anything_is_paid(arena:
 def test_an_exhausted_budget_is_refused_in_one_line(
     plain: Any, job: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two nights fit. The third exits with 1, says why, leaves no file, and the first two stay as they are."""
-    monkeypatch.setattr(job, "Arena", lambda folder, votes: replace(plain, folder=folder, votes=votes))
-    assert job.main([str(plain.folder), "--nights", "3"]) == 1
+    """One night of ε = 1 fits. The second exits with 1, says why and leaves no file; the first stays as it is."""
+    once = replace(plain, each_night=plain.each_night.changed(epsilon=1.0), nights=1)
+    monkeypatch.setattr(job, "Arena", lambda folder, votes: replace(once, folder=folder, votes=votes))
+    assert job.main([str(plain.folder), "--nights", "2"]) == 1
     out, err = capsys.readouterr()
-    assert "0 of 2 planned nights are left" in out
+    assert "0 of 1 planned nights are left" in out
     assert err.count("\n") == 1
-    assert err.startswith(f"{NIGHTS[2]}: refused: the budget does not cover this release")
-    assert names(plain) == of_night(NIGHTS[0]) | of_night(NIGHTS[1])
+    assert err.startswith(f"{SECOND}: refused: the budget does not cover this release")
+    assert names(plain) == of_night(NIGHTS[0])
     assert plain.ledger().spent == 1
-    assert job.nightly(plain, FIRST).ledger_entry == plain.ledger().entries()[0].id
+    assert job.nightly(once, FIRST).ledger_entry == plain.ledger().entries()[0].id
 
 
 def test_a_payment_whose_counts_were_lost_is_not_made_again(
@@ -169,39 +171,39 @@ def test_a_payment_whose_counts_were_lost_is_not_made_again(
 
 
 KILLED = """
-import os, signal, sys, importlib.util, pathlib
+import os, signal, sys, importlib.util
 spec = importlib.util.spec_from_file_location("arena", sys.argv[1])
 arena = sys.modules["arena"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(arena)
-import quietrank as qr
-qr.{where} = lambda *words, **more: os.kill(os.getpid(), signal.SIGKILL)
+arena.qr.GroupedTally.to_json = lambda *words: os.kill(os.getpid(), signal.SIGKILL)
 arena.main([sys.argv[2], "--nights", "1"])
 """
 
 
-@pytest.mark.parametrize("where", ["noisy_tally_by_group", "GroupedTally.to_json"])
-def test_a_job_that_is_killed_pays_once(arena: Any, job: ModuleType, where: str) -> None:
-    """Killed before the debit, it is run again; killed after it, the night is refused from then on."""
-    program = [sys.executable, "-c", KILLED.format(where=where), str(FILE), str(arena.folder)]
+def test_a_job_that_is_killed_after_the_payment_pays_once(arena: Any, job: ModuleType) -> None:
+    """With no chance to tidy up, and with the lock in its hands."""
+    program = [sys.executable, "-c", KILLED, str(FILE), str(arena.folder)]
     assert subprocess.run(program, check=False, timeout=60).returncode == -signal.SIGKILL
     assert names(arena) == {f"{FIRST}.paying"}
-    if where == "noisy_tally_by_group":
+    with pytest.raises(qr.QuietrankError, match="counts are lost"):
         job.nightly(arena, FIRST)
-        assert names(arena) == of_night(NIGHTS[0])
-    else:
-        with pytest.raises(qr.QuietrankError, match="counts are lost"):
-            job.nightly(arena, FIRST)
+    assert len(arena.ledger().entries()) == 1
+
+
+@pytest.mark.parametrize("written", ["all of it", "nothing"])
+def test_a_note_from_before_the_payment_means_nothing(arena: Any, job: ModuleType, written: str) -> None:
+    """A job that was killed while it wrote the note, or before the debit, is run again."""
+    arena.file(f"{FIRST}.paying").write_text(arena.ledger().verify() if written == "all of it" else "")
+    job.pay(arena, FIRST, arena.file(f"{FIRST}.tally.json"))
+    assert names(arena) == {f"{FIRST}.tally.json"}
     assert len(arena.ledger().entries()) == 1
 
 
 def test_a_saved_night_is_finished_for_nothing(plain: Any, job: ModuleType) -> None:
-    """Without the page and the release, from the counts alone; the votes may be gone by then."""
-    first = job.nightly(plain, FIRST)
-    for ending in ("html", "json"):
-        plain.file(f"{FIRST}.{ending}").unlink()
+    """The page and the release come from the counts alone; the votes may be gone by then."""
+    job.pay(plain, FIRST, plain.file(f"{FIRST}.tally.json"))
     shutil.rmtree(plain.file("votes"))
-    again = job.nightly(plain, FIRST)
-    assert again.ledger_entry == first.ledger_entry
+    assert job.nightly(plain, FIRST).ledger_entry == plain.ledger().verify()
     assert names(plain) == of_night(NIGHTS[0])
     assert plain.ledger().spent == 0.5
 
@@ -229,19 +231,44 @@ def test_real_parts_are_published_for_their_last_day(arena: Any, job: ModuleType
     assert any(f"day <= '{SECOND}'" in note for note in values["overall"]["assumptions"])
 
 
-def test_its_plan_lasts_as_long_as_it_says(arena: Any, job: ModuleType) -> None:
-    """As many nights as planned fit into the budget, and not one more: both numbers are in the example's words."""
-    job.pay(arena, SECOND, arena.file("counts.json"))
-    (entry,) = arena.ledger().entries()
-    budget, spend = Budget.plans(arena.epsilon, arena.delta)[0], entry.spend
-    spent, nights = budget.untouched, 0
+PAGE = (FILE.parent.parent / "docs" / "arena.md").read_text(encoding="utf-8")
+PLANS = re.findall(r"^\| ([\d.]+) \| (\d+) \| (\d+) \| .*every", PAGE, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("epsilon", "nights", "noise"), PLANS)
+@pytest.mark.few(1)
+def test_plans_last_as_long_as_the_page_says(
+    arena: Any, job: ModuleType, epsilon: str, nights: str, noise: str
+) -> None:
+    """That many releases fit into the budget and not one more, and each has that much noise."""
+    counts = arena.file("counts.json")
+    job.pay(replace(arena, each_night=arena.each_night.changed(epsilon=float(epsilon))), SECOND, counts)
+    (_, tally), *_ = qr.GroupedTally.from_json(counts).tallies
+    assert round(tally.law.spread.net_wins) == int(noise)
+    budget, spend = Budget.plans(arena.epsilon, arena.delta)[0], arena.ledger().entries()[0].spend
+    spent, covered = budget.untouched, 0
     while budget.covers(spent := budget.after(spent, spend)):
-        nights += 1
-    assert nights == arena.nights
-    assert f"{nights} nights at ε = {arena.each_night.epsilon:g} fit" in " ".join((job.__doc__ or "").split())
-    assert f"plain addition allows {arena.epsilon / arena.each_night.epsilon:g}" in " ".join(
-        (job.__doc__ or "").split()
-    )
+        covered += 1
+    assert covered == int(nights)
+
+
+def test_the_example_has_the_plan_of_the_page(arena: Any, job: ModuleType) -> None:
+    """Its numbers and its words."""
+    words, each = " ".join((job.__doc__ or "").split()), f"{arena.each_night.epsilon:g}"
+    ((nights, noise),) = ((nights, noise) for epsilon, nights, noise in PLANS if epsilon == each)
+    assert int(nights) == arena.nights
+    assert f"{nights} nights at ε = {each} fit" in words
+    assert f"plain addition allows {arena.epsilon / arena.each_night.epsilon:g}" in words
+    assert f"at ε = {PLANS[-1][0]}, with {int(PLANS[-1][2]) / int(noise):.1f} times the noise" in words
+
+
+def test_no_night_tells_how_many_judges_there_are(arena: Any, job: ModuleType) -> None:
+    """A judge who comes on the second day is not there on the first: no exact number of them may be published."""
+    counts = arena.file("counts.json")
+    job.pay(arena, FIRST, counts)
+    tally = qr.GroupedTally.from_json(counts)
+    assert tally.public_votes is None
+    assert all((one.people, one.public_total, one.public_exposure) == (None, None, None) for _, one in tally.tallies)
 
 
 def test_two_jobs_at_once_pay_once(plain: Any, job: ModuleType) -> None:
