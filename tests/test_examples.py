@@ -94,6 +94,7 @@ def test_it_runs_as_a_script_and_again_for_nothing(
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
     assert len(ledger.entries()) == 2
     _check_releases(folder, ledger)
+    _check_nobody_is_counted(folder)
 
 
 def _check_releases(folder: Path, ledger: qr.Ledger) -> None:
@@ -107,6 +108,13 @@ def _check_releases(folder: Path, ledger: qr.Ledger) -> None:
         assert "planned nights are left" in (folder / f"{night}.html").read_text(encoding="utf-8")
 
 
+def _check_nobody_is_counted(folder: Path) -> None:
+    """A judge who comes on the second day is not there on the first: no exact number of them may be published."""
+    tally = qr.GroupedTally.from_json(folder / f"{FIRST}.tally.json")
+    assert tally.public_votes is None
+    assert all((one.people, one.public_total, one.public_exposure) == (None, None, None) for _, one in tally.tallies)
+
+
 def test_a_part_that_was_cut_off_is_refused_before_anything_is_paid(arena: Any, job: ModuleType) -> None:
     """A truncated Parquet file is an error and not fewer votes; once it is whole again, the night is published."""
     part = arena.file("votes") / f"day={FIRST}" / "part-0.parquet"
@@ -117,8 +125,8 @@ def test_a_part_that_was_cut_off_is_refused_before_anything_is_paid(arena: Any, 
     assert names(arena) == set()
     assert arena.ledger().entries() == []
     part.write_bytes(whole)
-    job.nightly(arena, FIRST)
-    assert names(arena) == of_night(NIGHTS[0])
+    job.pay(arena, FIRST, arena.file("counts.json"))
+    assert names(arena) == {"counts.json"}
 
 
 def test_a_model_that_nobody_announced_is_refused_before_anything_is_paid(arena: Any, job: ModuleType) -> None:
@@ -191,6 +199,7 @@ def test_a_job_that_is_killed_after_the_payment_pays_once(arena: Any, job: Modul
 
 
 @pytest.mark.parametrize("written", ["all of it", "nothing"])
+@pytest.mark.few(1)
 def test_a_note_from_before_the_payment_means_nothing(arena: Any, job: ModuleType, written: str) -> None:
     """A job that was killed while it wrote the note, or before the debit, is run again."""
     arena.file(f"{FIRST}.paying").write_text(arena.ledger().verify() if written == "all of it" else "")
@@ -260,15 +269,6 @@ def test_the_example_has_the_plan_of_the_page(arena: Any, job: ModuleType) -> No
     assert f"{nights} nights at ε = {each} fit" in words
     assert f"plain addition allows {arena.epsilon / arena.each_night.epsilon:g}" in words
     assert f"at ε = {PLANS[-1][0]}, with {int(PLANS[-1][2]) / int(noise):.1f} times the noise" in words
-
-
-def test_no_night_tells_how_many_judges_there_are(arena: Any, job: ModuleType) -> None:
-    """A judge who comes on the second day is not there on the first: no exact number of them may be published."""
-    counts = arena.file("counts.json")
-    job.pay(arena, FIRST, counts)
-    tally = qr.GroupedTally.from_json(counts)
-    assert tally.public_votes is None
-    assert all((one.people, one.public_total, one.public_exposure) == (None, None, None) for _, one in tally.tallies)
 
 
 def test_two_jobs_at_once_pay_once(plain: Any, job: ModuleType) -> None:
