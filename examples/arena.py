@@ -66,7 +66,8 @@ class Arena:
 
     def listed(self, name: str) -> list[str]:
         """A public list, one name per line."""
-        return self.file(name).read_text(encoding="utf-8").split("\n")[:-1]
+        lines = self.file(name).read_text(encoding="utf-8").splitlines()
+        return [line.strip() for line in lines if line.strip()]
 
     def ledger(self) -> qr.Ledger:
         return qr.Ledger.open(self.file("budget.db"))
@@ -164,19 +165,19 @@ def set_up(arena: Arena) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     options = parsed(words)
-    simulated = options.votes is None and options.connect is None
     options.folder.mkdir(parents=True, exist_ok=True)
     arena = Arena(options.folder, where_votes_are(options))
-    for night in nights_of(options):
-        try:
-            if simulated:
+    night: date | str = "before the first night"
+    try:
+        for night in nights_of(options):
+            if is_made_up(arena):
                 make_up_votes(arena, night)
             set_up(arena)
             release = nightly(arena, night)
-        except (qr.QuietrankError, OSError) as refusal:
-            print(f"{night}: refused: {' '.join(str(refusal).split())}", file=sys.stderr)
-            return 1
-        print(f"{night}: {headline(release)}\n  {what_is_left(arena)}.")
+            print(f"{night}: {headline(release)}\n  {what_is_left(arena)}.")
+    except (qr.QuietrankError, OSError) as refusal:
+        print(f"{night}: refused: {' '.join(str(refusal).split())}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -194,19 +195,24 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
 
 def where_votes_are(options: argparse.Namespace) -> dict[str, Any]:
     """In the words of `read_votes`."""
-    source = options.votes if options.votes or options.connect else options.folder / "votes"
+    source = options.votes if options.votes or options.connect else options.folder / MADE_UP
     words = {"source": source, "engine": options.engine, "connect": options.connect, "table": options.table}
     return {name: word for name, word in words.items() if word is not None}
 
 
 def nights_of(options: argparse.Namespace) -> list[date]:
+    """The night that was asked for, or the last ones there are."""
+    if options.nights < 1:
+        raise qr.QuietrankError(f"--nights must be 1 or more, not {options.nights}")
     if options.night is not None:
         return [options.night]
     if options.connect is not None:
         return [date.today() - timedelta(days=1)]
     if options.votes is None:
         return [FIRST_NIGHT + timedelta(days=k) for k in range(options.nights)]
-    days = sorted(day.name.removeprefix("day=") for day in options.votes.glob("day=*"))
+    days = sorted(path.name.removeprefix("day=") for path in options.votes.glob("day=????-??-??"))
+    if not days:
+        raise qr.QuietrankError(f"there is no folder such as day={FIRST_NIGHT} in {options.votes}; check --votes")
     return [date.fromisoformat(day) for day in days[-options.nights :]]
 
 
@@ -217,6 +223,7 @@ def headline(release: qr.GroupedRelease) -> str:
 
 # ---- an arena to try it on -------------------------------------------------------------------------------------------
 
+MADE_UP = "made-up-votes"
 FIRST_NIGHT = date(2026, 11, 16)
 STRENGTHS = {
     "atlas-3": 0.9, "birch-large": 0.8, "cedar-2": 0.5, "delta-mini": 0.1, "ember-1": 0.0, "fjord-small": -0.4,
@@ -229,16 +236,29 @@ LANGUAGES = {"en": 0.5, "de": 0.3, "zh": 0.2}
 JUDGES = 20_000
 
 
+def is_made_up(arena: Arena) -> bool:
+    """Whether votes are to be made up; not in the folder of a real arena, where somebody forgot --votes."""
+    if arena.votes.get("source") != arena.file(MADE_UP):
+        return False
+    if arena.file("models.txt").exists() and not arena.file(MADE_UP).exists():
+        raise qr.QuietrankError(
+            f"{arena.folder} holds an arena; say where its votes are with --votes or --connect, or give a new folder"
+        )
+    return True
+
+
 def make_up_votes(arena: Arena, night: date) -> None:
     """One more day of votes and, if a model has arrived, the longer list; a day that is there is left as it is."""
-    models = [name for name in STRENGTHS if ARRIVALS.get(name, night) <= night]
-    part = arena.file("votes") / f"day={night}" / "part-0.parquet"
+    part = arena.file(MADE_UP) / f"day={night}" / "part-0.parquet"
     if part.exists():
         return
+    part.parent.mkdir(parents=True, exist_ok=True)
+    models = [name for name in STRENGTHS if ARRIVALS.get(name, night) <= night]
     arena.file("models.txt").write_text("\n".join(models) + "\n", encoding="utf-8")
     arena.file("languages.txt").write_text("\n".join(LANGUAGES) + "\n", encoding="utf-8")
-    part.parent.mkdir(parents=True)
-    pq.write_table(day_of_votes(models, (night - FIRST_NIGHT).days), part)
+    draft = part.with_name("_part-0.parquet")  # not read under this name: a part is there when it is complete
+    pq.write_table(day_of_votes(models, (night - FIRST_NIGHT).days), draft)
+    draft.rename(part)
 
 
 def day_of_votes(models: list[str], day: int) -> pa.Table:

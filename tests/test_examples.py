@@ -44,7 +44,7 @@ def job() -> Iterator[ModuleType]:
 @pytest.fixture
 def arena(job: ModuleType, tmp_path: Path) -> Any:
     """An arena before its second night: the votes of two days, and nothing published."""
-    arena = job.Arena(tmp_path, {"source": tmp_path / "votes"})
+    arena = job.Arena(tmp_path, {"source": tmp_path / job.MADE_UP})
     job.make_up_votes(arena, FIRST)
     job.make_up_votes(arena, SECOND)
     job.set_up(arena)
@@ -64,7 +64,7 @@ def plain(arena: Any, job: ModuleType) -> Any:
 def names(arena: Any) -> set[str]:
     """What is in the folder, apart from what was there before the first night."""
     return {path.name for path in arena.folder.iterdir()} - {
-        "votes",
+        "made-up-votes",
         "models.txt",
         "languages.txt",
         "budget.db",
@@ -117,7 +117,7 @@ def _check_nobody_is_counted(folder: Path) -> None:
 
 def test_a_part_that_was_cut_off_is_refused_before_anything_is_paid(arena: Any, job: ModuleType) -> None:
     """A truncated Parquet file is an error and not fewer votes; once it is whole again, the night is published."""
-    part = arena.file("votes") / f"day={FIRST}" / "part-0.parquet"
+    part = arena.votes["source"] / f"day={FIRST}" / "part-0.parquet"
     whole = part.read_bytes()
     part.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(qr.QuietrankError, match="part-0"):
@@ -211,7 +211,7 @@ def test_a_note_from_before_the_payment_means_nothing(arena: Any, job: ModuleTyp
 def test_a_saved_night_is_finished_for_nothing(plain: Any, job: ModuleType) -> None:
     """The page and the release come from the counts alone; the votes may be gone by then."""
     job.pay(plain, FIRST, plain.file(f"{FIRST}.tally.json"))
-    shutil.rmtree(plain.file("votes"))
+    shutil.rmtree(plain.votes["source"])
     assert job.nightly(plain, FIRST).ledger_entry == plain.ledger().verify()
     assert names(plain) == of_night(NIGHTS[0])
     assert plain.ledger().spent == 0.5
@@ -233,11 +233,25 @@ def test_real_parts_are_published_for_their_last_day(arena: Any, job: ModuleType
     own.mkdir()
     for name in ("models.txt", "languages.txt"):
         shutil.copy(arena.file(name), own)
-    assert job.main([str(own), "--votes", str(arena.file("votes"))]) == 0
+    assert job.main([str(own), "--votes", str(arena.votes["source"])]) == 0
     assert of_night(NIGHTS[1]) <= {path.name for path in own.iterdir()}
-    assert not (own / "votes").exists()
+    assert not (own / job.MADE_UP).exists()
     values = json.loads((own / f"{SECOND}.json").read_text(encoding="utf-8"))
     assert any(f"day <= '{SECOND}'" in note for note in values["overall"]["assumptions"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [([], "say where its votes are"), (["--votes", "nowhere"], "there is no folder such as day=2026-11-16 in nowhere")],
+)
+def test_no_votes_are_made_up_for_a_real_arena(
+    job: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    """Where --votes was forgotten, or is wrong, nothing is published and there is not even a ledger."""
+    (tmp_path / "models.txt").write_text("mine\nyours\n")
+    assert job.main([str(tmp_path), *words]) == 1
+    assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["models.txt"]
 
 
 PAGE = (FILE.parent.parent / "docs" / "arena.md").read_text(encoding="utf-8")
