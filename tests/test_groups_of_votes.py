@@ -189,7 +189,7 @@ def _with_clip_of_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
 def _with_weights_per_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person has a total weight of L in each group."""
 
-    def per_group(rows: Any, limit: int) -> Any:
+    def per_group(rows: Any, limit: int, of_all: Any) -> Any:
         people = rows.group_by("person", "group").agg(votes=rows.count())
         weights = people.select(who=people.person, there=people.group, weight=bounding._share(limit, people.votes))
         return rows.left_join(weights, [("person", "who"), ("group", "there")]).select(*rows.columns, "weight")

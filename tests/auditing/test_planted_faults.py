@@ -189,7 +189,7 @@ def _whole(number: int) -> Any:
 
 
 def no_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounding, "_scaled_down", lambda rows, limit: rows.mutate(weight=_whole(PERSON_GRID)))
+    monkeypatch.setattr(bounding, "_scaled_down", lambda rows, limit, people: rows.mutate(weight=_whole(PERSON_GRID)))
 
 
 def weights_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,23 +382,21 @@ def lattice_from_an_unpaid_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bad_rows_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = check.usable
+    mark = check.marked
 
     def dropping(read: votes.Votes, bounded: Bounded, rows: Any) -> Any:
-        return keep(read, replace(bounded, answers_only=False), rows)
+        return mark(read, replace(bounded, answers_only=False), rows)
 
-    monkeypatch.setattr(check, "usable", dropping)
+    monkeypatch.setattr(check, "marked", dropping)
 
 
 def a_public_count_after_missing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of votes, taken after those without an answer were left out."""
-    keep = check.usable
 
-    def counting_what_is_kept(read: votes.Votes, bounded: Bounded, rows: Any) -> Any:
-        kept, _ = keep(read, bounded, rows)
-        return kept, kept.count().to_pyarrow().as_py()
+    def counting_what_is_kept(read: votes.Votes, bounded: Bounded, rows: Any, counted: Any) -> int:
+        return int(rows.filter(rows.use).count().to_pyarrow().as_py())
 
-    monkeypatch.setattr(check, "usable", counting_what_is_kept)
+    monkeypatch.setattr(check, "require_usable", counting_what_is_kept)
 
 
 def the_total_as_if_nothing_were_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

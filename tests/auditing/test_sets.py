@@ -68,12 +68,12 @@ def times_shown_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unanswered_sets_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = check._kept
+    mark = check.marked
 
-    def dropping(votes: Any, rows: Any, bounded: Bounded, grouped: bool) -> Any:
-        return keep(votes, rows, replace(bounded, answers_only=False), grouped)
+    def dropping(votes: Any, bounded: Bounded, rows: Any) -> Any:
+        return mark(votes, replace(bounded, answers_only=False), rows)
 
-    monkeypatch.setattr(check, "_kept", dropping)
+    monkeypatch.setattr(check, "marked", dropping)
 
 
 def wrong_answers_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -298,13 +298,11 @@ def test_nothing_public_depends_on_who_meets_the_condition(privacy: Privacy) -> 
 
 def _count_after(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the number of votes that meet the condition were public."""
-    honest = check.usable
 
-    def after(votes: Votes, bounded: Any, rows: Any) -> Any:
-        kept, _ = honest(votes, bounded, rows)
-        return kept, int(kept.count().to_pyarrow().as_py())
+    def after(votes: Votes, bounded: Any, rows: Any, counted: Any) -> int:
+        return int(rows.filter(rows.use).count().to_pyarrow().as_py())
 
-    monkeypatch.setattr(check, "usable", after)
+    monkeypatch.setattr(check, "require_usable", after)
     monkeypatch.setattr(Promise, "total_is_public", Promise.votes_are_public)
 
 
@@ -312,8 +310,8 @@ def _people_after(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the number of people with such votes were public."""
     from quietrank.votes import tally
 
-    honest = tally._people
-    monkeypatch.setattr(tally, "_people", lambda votes, table: honest(votes, table.filter(table.flaw == 0)))
+    honest = tally._number_of
+    monkeypatch.setattr(tally, "_number_of", lambda people: honest(people.filter(people.votes > 0)))
 
 
 @pytest.mark.parametrize(("plant", "privacy"), [(_count_after, PROMISES[0]), (_people_after, PROMISES[3])])

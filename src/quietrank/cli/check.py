@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from quietrank.cli.options import UNIT, By, ByPerson, Groups, VotesOptions, promise, reads_votes
+from quietrank.cli.options import UNIT, By, ByPerson, Groups, VotesOptions, counting, promise, reads_votes
 from quietrank.errors import UsageError
 from quietrank.promise.privacy import Unit
-from quietrank.render.screen import busy, show_data, warn
+from quietrank.render.screen import show_data, warn
 
 
 @reads_votes
@@ -25,7 +25,7 @@ def check(
 
     if unit not in (None, *Unit):
         raise UsageError(f"--unit must be comparison or person; got {unit!r}")
-    with busy("reading votes …"):
+    with counting("opening votes"):
         votes = source.read(any_items=True, by=by, groups=groups, by_person=by_person)
         report = checks.check(votes, unit=unit)
     warn(checks.CONFIDENTIAL)

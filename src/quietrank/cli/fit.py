@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Annotated
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import LINKS, Format, Printed, SkipInvalid, Ties, VotesOptions, choice, ranking, reads_votes
-from quietrank.render.screen import busy, warn
+from quietrank.cli.options import (
+    LINKS,
+    Format,
+    Printed,
+    SkipInvalid,
+    Ties,
+    VotesOptions,
+    choice,
+    counting,
+    ranking,
+    reads_votes,
+)
+from quietrank.render.screen import warn
 
 
 @reads_votes
@@ -34,7 +45,7 @@ def fit(
     from quietrank.publish.nonprivate import WARNING
     from quietrank.render.table import render_fit
 
-    with busy("fitting …"):
+    with counting("opening votes"):
         votes = source.read(any_items=True, skip_invalid=skip_invalid)
         scores = pipeline.fit(votes, ridge=ridge, link=link, ties=ties, cluster=cluster, level=level)
     warn(WARNING)

@@ -70,13 +70,13 @@ def number_of_questions(answer: str) -> int:
 def commands(source: VotesOptions, answers: Answers, *, items_from_votes: bool) -> list[str]:
     """What to run, a command each."""
     given = _given(source) | ({"items_from_votes": True} if items_from_votes else {})
-    words = ["quietrank", "rank", *source.votes]
+    words = ["quietrank", "rank", *(source.votes or ())]
     words += [word for name, value in (given | answers.promise).items() for word in _word(name, value)]
     results = ["--out", "release.json", "--report", "ranking.html"]
     if not answers.again:
         return [shlex.join([*words, *results])]
     budget = ["quietrank", "ledger", "new", BUDGET, "--epsilon", plain_number(answers.epsilon)]
-    of = ["--unit", answers.unit, "--data", Path(source.votes[0]).stem]
+    of = ["--unit", answers.unit, "--data", Path(source.votes[0]).stem if source.votes else source.table or "votes"]
     if answers.asked == PUBLIC:
         of += ["--neighbours", str(Neighbours.OUTCOME)]
     return [shlex.join([*budget, *of]), shlex.join([*words, "--ledger", BUDGET, *results])]
@@ -95,7 +95,7 @@ def python(source: VotesOptions, answers: Answers, *, items_from_votes: bool) ->
         more += f", pairs=csv.reader(open({str(source.pairs)!r}))"
     return [
         *lines,
-        f"votes = qr.read_votes({_literal(source.votes)}, {items}{more})",
+        f"votes = qr.read_votes({f'{_literal(source.votes)}, ' if source.votes else ''}{items}{more})",
         f"release = qr.rank(votes, qr.Privacy({promise}){ledger})",
         'release.to_json("release.json")',
         'release.report("ranking.html")',
@@ -103,9 +103,12 @@ def python(source: VotesOptions, answers: Answers, *, items_from_votes: bool) ->
 
 
 def _given(source: VotesOptions) -> dict[str, Any]:
-    """The options about the votes that were given."""
+    """The options about the votes that were given; of the URL of a database, what may be shown."""
+    from quietrank.votes.databases import public_url
+
     named = [field for field in fields(source) if field.name != "votes"]
-    return {field.name: value for field in named if (value := getattr(source, field.name)) != field.default}
+    given = {field.name: value for field in named if (value := getattr(source, field.name)) != field.default}
+    return given | {"connect": public_url(given["connect"])} if "connect" in given else given
 
 
 def _word(name: str, value: Any) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -57,11 +58,12 @@ BOTH_BAD = ("tie", "drop")
 INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
 VOTE_SHAPES = ("long", "wide", "rankings", "best-worst")
 UNRANKED = ("missing", "last")
+VOTE_ENGINES = ("duckdb", "spark")
 
 MECHANISM = "MECHANISM"
 """--help lists the names, from the registry"""
 
-PANELS = ("What is protected", "What was asked", "Columns", "Result", "Budget")
+PANELS = ("What is protected", "What was asked", "Where the votes are", "Columns", "Result", "Budget")
 
 
 def in_panel(panel: str) -> Callable[..., Any]:
@@ -73,7 +75,7 @@ def in_panel(panel: str) -> Callable[..., Any]:
     return option
 
 
-promise, ranking, column, result, budget = map(in_panel, PANELS)
+promise, ranking, place, column, result, budget = map(in_panel, PANELS)
 answer = in_panel("Answers; what is left out is asked")
 
 
@@ -157,13 +159,32 @@ class VotesOptions:
     """Which votes to read, and how: every field is an option."""
 
     votes: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="Files of votes, a folder of them, or a pattern in quotes: CSV, TSV, Parquet, JSON, JSON Lines or "
-            "Excel; text may be compressed (.gz, .zst). - is standard input.",
+            "Excel; text may be compressed (.gz, .zst). - is standard input. None with --connect.",
             metavar="VOTES...",
+            show_default=False,
         ),
-    ]
+    ] = None
+    connect: Annotated[
+        str | None,
+        place(
+            "Count in this database: postgres://user@host/database or duckdb:///folder/votes.duckdb. A password is "
+            "better kept in PGPASSWORD or ~/.pgpass.",
+            "URL",
+        ),
+    ] = None
+    table: Annotated[str | None, place("The table or view to read there, such as schema.votes.", "NAME")] = None
+    query: Annotated[str | None, place("Or the rows of this query.", "SELECT")] = None
+    engine: Annotated[
+        str | None, place("What reads VOTES and counts; spark takes its own settings.", choice(VOTE_ENGINES))
+    ] = None
+    memory_limit: Annotated[
+        str | None, place("Memory to use at most; what does not fit goes to temporary files.", "4GB")
+    ] = None
+    threads: Annotated[int | None, place("How many may count; without it one for each core.", "N")] = None
+    temp_dir: Annotated[Path | None, place("Folder for temporary files.", "FOLDER")] = None
     items: Annotated[str | None, ranking("What is ranked: a file with one item per line, or a,b,c.", "FILE|a,b,c")] = (
         None
     )
@@ -248,7 +269,7 @@ class VotesOptions:
         """Every file that is read, so that none is overwritten."""
         from quietrank.votes.paths import inputs
 
-        return inputs(self.votes)
+        return inputs(map(Path, self.votes or ()))
 
     def read(
         self,
@@ -264,7 +285,7 @@ class VotesOptions:
         from quietrank.votes.read import read_votes
 
         return read_votes(
-            self.votes,
+            self.votes or None,
             None if self.items is None else parse_items(self.items),
             items_from_votes=self.items_from_votes or (any_items and self.items is None),
             pairs=None if self.pairs is None else read_pairs(self.pairs),
@@ -279,8 +300,18 @@ class VotesOptions:
 COLUMNS = (
     "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
     "person", "delimiter", "encoding", "sheet", "input_format", "where", "shape", "pair_columns", "ranking",
-    "unranked", "header_rows", "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
+    "unranked", "header_rows", "connect", "table", "query", "engine", "memory_limit", "threads", "temp_dir", "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
 )  # fmt: skip
+
+
+@contextmanager
+def counting(text: str) -> Iterator[None]:
+    """On a terminal, what is being done with the votes, and how far it is; `text` is what is done at first."""
+    from quietrank.render.screen import steps
+    from quietrank.votes.watch import watching
+
+    with steps(text) as tell, watching(tell):
+        yield
 
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quietrank.cli import options
 from quietrank.cli.deliver import Files, Pictures, check_pictures, check_releases, deliver
-from quietrank.cli.options import Format, VotesOptions, choice, reads_votes
+from quietrank.cli.options import Format, VotesOptions, choice, counting, reads_votes
 from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.publish.files import TALLY
-from quietrank.render.screen import busy, progress, tell, warn
+from quietrank.render.screen import progress, tell, warn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,7 +138,7 @@ def rank(
         request = request.of_counts()
     budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
     release: Release | GroupedRelease | TopRelease
-    with busy("counting votes and drawing noise …"):
+    with counting("opening votes"):
         votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups, by_person=by_person)
         # Looked up before anything is paid for, shown afterwards.
         warnings = [_who_is_protected(votes, privacy), _what_is_skipped(votes, privacy)]
@@ -241,8 +241,8 @@ def _who_is_protected(votes: Votes, privacy: Privacy) -> str | None:
     from quietrank.promise.privacy import Unit, plain_number
     from quietrank.votes.check import most_votes
 
-    if privacy.unit is not Unit.COMPARISON or votes.shape.person is None:
-        return None
+    if privacy.unit is not Unit.COMPARISON or votes.shape.person is None or not votes.source.ours:
+        return None  # in somebody's database it would be one more pass over all votes
     most = privacy.max_per_person or most_votes(votes)
     if most <= 1:
         return None

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from quietrank.cli import options
 from quietrank.cli.guide import PAIRS, PUBLIC, RANDOM, SECRET, UNKNOWN, Answers, commands, number_of_questions, python
-from quietrank.cli.options import VotesOptions, answer, choice, reads_votes
+from quietrank.cli.options import VotesOptions, answer, choice, counting, reads_votes
 from quietrank.errors import QuietrankError, UsageError
-from quietrank.render.screen import busy, progress, show_data, tell, warn
+from quietrank.render.screen import progress, show_data, tell, warn
 
 if TYPE_CHECKING:
     from quietrank.planning.result import Plan
@@ -47,7 +47,7 @@ def start(
     """Ask a few questions about a file of votes, and print the command to run. Runs nothing by itself."""
     from quietrank.votes import check as checks
 
-    with busy("reading votes …"):
+    with counting("opening votes"):
         votes = source.read(any_items=True)
         report = checks.check(votes)
     warn(f"{checks.CONFIDENTIAL} This is what the file seems to hold:")

@@ -115,6 +115,27 @@ def progress(text: str) -> Iterator[Callable[..., None]]:
         yield lambda done, total=1.0: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def steps(text: str) -> Iterator[Callable[[str, float | None], None]]:
+    """The same for work in steps: call what is yielded with what is being done, and how much of it is done, if that is
+    known; `text` is what is done at first."""
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.SpinnerColumn(), progress.TextColumn("{task.description} …"), progress.BarColumn(),
+        progress.TaskProgressColumn(), progress.TimeElapsedColumn(),
+    )  # fmt: skip
+    console = Console(stderr=True)
+    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(text, total=None)
+
+        def tell(doing: str, done: float | None) -> None:
+            bar.update(task, description=doing, completed=done or 0.0, total=None if done is None else 1.0)
+
+        yield tell
+
+
 def _require_stdout() -> None:
     """Refuse a standard output that was closed from the start: the result would be lost."""
     if sys.stdout is None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from quietrank.errors import VotesError, option
 from quietrank.promise.privacy import GroupOf, Unit
 from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, RangeClip
-from quietrank.votes.engines import EXACT_DECIMALS
+from quietrank.votes.engines import engine_of
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.sets import sides as sides_of_sets
 
@@ -47,10 +47,11 @@ SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 """a·low + b·high modulo a prime: an order of pairs that is unrelated to the order of items"""
 
 
-def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
+def weigh(rows: ir.Table, bounded: Bounded, people: ir.Table | None = None) -> ir.Table:
     """The valid rows of a snapshot with `weight`: 1 where each vote counts by itself, bounded for people.
 
-    A row that stands for several votes weighs as many; no person can be bounded then.
+    A row that stands for several votes weighs as many; no person can be bounded then. `people`, if it is known, is
+    what `votes_of_people` says about these rows, or about these and others of other people.
     """
     import ibis
 
@@ -69,7 +70,7 @@ def weigh(rows: ir.Table, bounded: Bounded) -> ir.Table:
     elif bounded.one_per_pair:
         weighed = _averaged(rows, PERSON_GRID, bounded.max_per_person, _apart(bounded))
     else:
-        weighed = _scaled_down(rows, bounded.max_per_person)
+        weighed = _scaled_down(rows, bounded.max_per_person, votes_of_people(rows) if people is None else people)
     return _sized(weighed, bounded.shown) if bounded.shown > 2 else weighed
 
 
@@ -84,7 +85,15 @@ def _sized(rows: ir.Table, shown: int, weight: str = "weight") -> ir.Table:
     return rows.mutate(**{weight: _quotient(rows[weight] * pairs, ibis.literal(shown - 1, type="int64"))})
 
 
-def people_by_votes(rows: ir.Table, bins: int, *, one_per_pair: bool) -> ir.Table:
+def votes_of_people(rows: ir.Table) -> ir.Table:
+    """Per person: the number of `votes` that count; rows that do not, if there are any, are marked in `use`."""
+    import ibis
+
+    votes = ibis.ifelse(rows.use, 1, 0).sum().cast("int64") if "use" in rows.columns else rows.count()
+    return rows.group_by("person").agg(votes=votes)
+
+
+def people_by_votes(rows: ir.Table, people: ir.Table, bins: int, *, one_per_pair: bool) -> ir.Table:
     """`bin` and `people`: each person is in the one bin k with 2^k to 2^(k+1) − 1 votes, or answers; the last bin is
     open. A person without votes is in none."""
     import ibis
@@ -92,8 +101,8 @@ def people_by_votes(rows: ir.Table, bins: int, *, one_per_pair: bool) -> ir.Tabl
     if one_per_pair:
         paired = _paired(rows)
         groups = ["group"] if "group" in rows.columns else []
-        rows = paired.select("person", *groups, "low", "high").distinct()
-    people = rows.group_by("person").agg(votes=rows.count())
+        people = votes_of_people(paired.select("person", *groups, "low", "high").distinct())
+    people = people.filter(people.votes > 0)
     steps = [ibis.ifelse(people.votes >= 2**k, 1, 0) for k in range(1, bins)]
     binned = people.mutate(bin=sum(steps[1:], steps[0]).cast("int64"))
     return binned.group_by("bin").agg(people=binned.count())
@@ -116,7 +125,7 @@ def _first_few(rows: ir.Table, most: int, full: int) -> ir.Table:
     if shown_columns(rows):
         return _first_sets(rows, most, full)
     paired = _paired(rows)
-    scrambled = (paired.low * SCRAMBLE[0] + paired.high * SCRAMBLE[1]) % SCRAMBLE[2]
+    scrambled = (paired.low.cast("int64") * SCRAMBLE[0] + paired.high.cast("int64") * SCRAMBLE[1]) % SCRAMBLE[2]
     # y as seen from the pair's first item, or from its second.
     as_written = (paired.a == paired.low) == (scrambled % 2 == 0)
     y: ir.Value = paired.y if "y" in rows.columns else ibis.literal(2, type="int16")
@@ -135,7 +144,7 @@ def _first_sets(rows: ir.Table, most: int, full: int) -> ir.Table:
     import ibis
 
     names = shown_columns(rows)
-    known = [rows[name].fill_null(-1) for name in names]
+    known = [rows[name].fill_null(-1).cast("int64") for name in names]
     parts = [item * (SCRAMBLE[0] - k * SCRAMBLE[1] // len(names)) % SCRAMBLE[2] for k, item in enumerate(known)]
     group = ["group"] if "group" in rows.columns else []
     keys = [sum(parts[1:], parts[0]) % SCRAMBLE[2], *known, *(rows[name] for name in group), rows.y, rows.a, rows.b]
@@ -144,10 +153,11 @@ def _first_sets(rows: ir.Table, most: int, full: int) -> ir.Table:
     return rows.select(*rows.columns, weight=weight)
 
 
-def _scaled_down(rows: ir.Table, limit: int) -> ir.Table:
+def _scaled_down(rows: ir.Table, limit: int, people: ir.Table) -> ir.Table:
     """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
-    people = rows.group_by("person").agg(votes=rows.count())
-    weights = people.select(who=people.person, weight=_share(limit, people.votes))
+    import ibis
+
+    weights = people.select(who=people.person, weight=_share(limit, ibis.greatest(people.votes, 1)))
     # With a select instead of a drop, Ibis names this query once, so that it runs once.
     return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
@@ -175,10 +185,10 @@ def _clipped(rows: ir.Table, clip: Clip, bounded: Bounded) -> ir.Table:
     """Every vote of a person weighs W, times its share of an answer where answers are averaged."""
     import ibis
 
-    engine = rows.get_backend().name
-    if engine not in EXACT_DECIMALS and not isinstance(clip, RangeClip):
+    engine = engine_of(rows)
+    if not (engine.exact_decimals or isinstance(clip, RangeClip)):
         raise VotesError(
-            f"clipping, for ball and Gaussian noise, needs exact decimals, which the engine {engine} does not have; "
+            f"clipping, for ball and Gaussian noise, needs exact decimals, which {engine.title} does not have; "
             f"give the votes as a file or a data frame, or use {option('mechanism', 'laplace')}"
         )
     grid = ANSWER_GRID if bounded.one_per_pair or bounded.shown > 2 else 1

@@ -19,10 +19,9 @@ import numpy as np
 from quietrank.arrays import Integers
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import PERSON_GRID, Bounded
-from quietrank.votes import engines
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.wide import Wide
-from quietrank.votes.sources import reading
+from quietrank.votes.sources import kept, reading
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -68,7 +67,7 @@ def applies(votes: Votes, bounded: Bounded) -> bool:
 @contextmanager
 def taking(votes: Votes) -> Iterator[ir.Table]:
     """A snapshot of the wide table, for whoever reads it more than once: the person, and y_0, y_1, … for the pairs."""
-    with reading(votes.source), engines.read_once(votes.by_row()) as table:
+    with kept(votes.source, votes.by_row()) as table:
         votes.source.require_unchanged()
         yield table
 
@@ -81,7 +80,7 @@ def counted(votes: Votes, bounded: Bounded, table: ir.Table) -> RowSums | None:
         f"sum(w * y_{k}), sum(w * CAST(y_{k} < 0 AS INT)), sum(w * CAST(y_{k} = 1 AS INT))" for k in range(len(pairs))
     )
     query = f"SELECT count(*), count(w), count(DISTINCT person), sum(w), {sums} FROM {_weighed(table, pairs, bounded)}"
-    with reading(votes.source):
+    with reading(votes.source, "counting votes"):
         ((rows, sound, people, weight, *sums),) = engine.con.execute(query).fetchall()
     votes.source.require_unchanged()
     if not rows == sound == people or rows == 0:

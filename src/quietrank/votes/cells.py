@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+    from quietrank.votes.engines import Engine
 
 
 def text(column: ir.Value) -> ir.Value:
@@ -28,3 +31,22 @@ def first_of(cases: list[tuple[ir.Value, int]]) -> ir.Value:
     import ibis
 
     return ibis.cases(*cases, else_=None).cast("int16")
+
+
+@dataclass(frozen=True)
+class Names:
+    """How cells that name items, people and groups are compared: exactly as written; an empty one is NULL."""
+
+    engine: Engine | None = None
+    """whose collation must not matter; None: text is compared byte by byte as it is"""
+
+    def __call__(self, column: ir.Value) -> ir.Value:
+        """The name of an item or a group, as text or as its bytes."""
+        written = text(column).nullif("")
+        return written if self.engine is None else self.engine.as_bytes(written)
+
+    def person(self, column: ir.Value) -> ir.Value:
+        """Who voted, by the key itself: text as above, anything else as it is. A column of whole numbers with a gap
+        arrives as floating point, in which 7.0 is 7."""
+        kind = column.type()
+        return self(column) if kind.is_string() or kind.is_floating() else column

@@ -142,23 +142,49 @@ def check(votes: Votes, *, unit: UnitWord | None = None) -> Report:
     return report(votes, people=people)
 
 
-def usable(votes: Votes, bounded: Bounded, rows: ir.Table) -> tuple[ir.Table, int]:
-    """The rows of a snapshot that count, and how many rows there were; refused if some do not and are not skipped.
+def marked(votes: Votes, bounded: Bounded, rows: ir.Table) -> ir.Table:
+    """The rows of a snapshot with `use`: whether they count, each judged on its own, and people with several groups as
+    a whole.
 
     Where only answers differ between neighbours the design is public, and a row that vanished with its answer would
     change it: there an answer that cannot be read counts as a tie.
     """
-    grouped = votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
-    counts = _counts(votes, rows)
+    import ibis
+
+    if bounded.answers_only and "y" in rows.columns and (votes.skip_invalid or votes.leaves_out):
+        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _asked(rows)
+        tie, sound = ibis.literal(1, type="int8"), ibis.literal(NO_FLAW, type="int8")
+        rows = rows.mutate(y=ibis.ifelse(unread, tie, rows.y), flaw=ibis.ifelse(unread, sound, rows.flaw))
+    if not _by_person(votes, bounded):
+        return rows.mutate(use=rows.flaw == NO_FLAW)
+    known = with_one_group(rows, rows.filter(rows.flaw == NO_FLAW))
+    return known.mutate(use=(known.flaw == NO_FLAW) & known.one_group.fill_null(False)).drop("one_group").view()
+
+
+def _by_person(votes: Votes, bounded: Bounded) -> bool:
+    """Whether every person belongs to one group."""
+    return votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
+
+
+def flaw_counts(rows: ir.Table) -> ir.Table:
+    """How many rows of a snapshot have each flaw: flaw, rows."""
+    return rows.group_by("flaw").agg(rows=rows.count())
+
+
+def require_usable(votes: Votes, bounded: Bounded, rows: ir.Table, counted: Any) -> int:
+    """How many votes there are in a snapshot, before any is dropped; refused if some rows cannot be used and are not
+    skipped. `counted` is the answer to `flaw_counts`."""
+    counts = _by_number(votes, counted)
     if bounded.answers_only and votes.shape.unasked and NOT_ANSWERED in counts:
         raise VotesError(_UNASKED.format(name=votes.source.name, cells=counts[NOT_ANSWERED]))
     never_skipped = NUMBER["unreadable count"] in counts  # the number of votes may be public
-    if (never_skipped or not votes.skip_invalid) and (flaws := _flaws(votes, rows, counts, grouped=grouped)):
+    if (never_skipped or not votes.skip_invalid) and (
+        flaws := _flaws(votes, rows, counts, grouped=_by_person(votes, bounded))
+    ):
         _refuse(votes, flaws, named=bounded.counts_people)
     if bounded.answers_only and not votes.shape.knows_pairs:
         raise AssertionError("rows without an answer do not say which pair they would be ties of")
-    number = _added_up(votes, rows) if votes.shape.counts else sum(counts.values())
-    return _kept(votes, rows, bounded, grouped), number
+    return _added_up(votes, rows) if votes.shape.counts else sum(counts.values())
 
 
 def skipped(votes: Votes, *, people: bool) -> dict[str, int]:
@@ -177,24 +203,6 @@ def _added_up(votes: Votes, rows: ir.Table) -> int:
     if about > LARGEST_TOTAL:
         raise VotesError(f"{votes.source.name} counts more than 2^40 votes in all; correct its counts")
     return int(_row(votes, rows.agg(votes=number_of_votes(rows).cast("int64")))["votes"] or 0)
-
-
-def _kept(votes: Votes, rows: ir.Table, bounded: Bounded, grouped: bool) -> ir.Table:
-    """The rows that are sound and answered, each judged on its own, and people with several groups as a whole."""
-    import ibis
-
-    if not (votes.skip_invalid or votes.leaves_out):
-        return rows
-    if bounded.answers_only and "y" in rows.columns:
-        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _asked(rows)
-        rows = rows.mutate(
-            y=ibis.ifelse(unread, ibis.literal(1, type="int16"), rows.y), flaw=ibis.ifelse(unread, NO_FLAW, rows.flaw)
-        )
-    rows = rows.filter(rows.flaw == NO_FLAW)
-    if not grouped:
-        return rows
-    marked = with_one_group(rows)
-    return marked.filter(marked.one_group)
 
 
 def _asked(rows: ir.Table) -> ir.Value:
@@ -301,8 +309,11 @@ def _people(votes: Votes, sound: ir.Table) -> dict[str, float]:
 
 def _counts(votes: Votes, rows: ir.Table) -> dict[int, int]:
     """How many rows of the snapshot have each flaw, by its number; without any, 0."""
-    counts = collect(votes.source, rows.group_by("flaw").agg(rows=rows.count())).to_pylist()
-    return {int(row["flaw"]): int(row["rows"]) // votes.shape.parts for row in counts}
+    return _by_number(votes, collect(votes.source, flaw_counts(rows)))
+
+
+def _by_number(votes: Votes, counted: Any) -> dict[int, int]:
+    return {int(row["flaw"]): int(row["rows"]) // votes.shape.parts for row in counted.to_pylist()}
 
 
 def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: bool) -> dict[str, int]:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from quietrank.errors import VotesError, either, option
 from quietrank.votes import paths
+from quietrank.votes.databases import without_secrets
+from quietrank.votes.engines import DUCKDB, Engine
 from quietrank.votes.formats import excel, text
 from quietrank.votes.formats.csv import TextFile, scan_csv
 from quietrank.votes.formats.json import scan_json
@@ -34,7 +36,7 @@ from quietrank.votes.formats.scan import (
     quoted,
 )
 from quietrank.votes.paths import Part
-from quietrank.votes.private import Engine, start_engine
+from quietrank.votes.private import ALL_OF_IT, OwnEngine, Resources, start_engine
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -73,7 +75,7 @@ class Source:
     numbered: ir.Table | None
     """with ROW and, where there are several files, FILE: rows are numbered through all of them"""
     name: str
-    engine: str = "duckdb"
+    engine: Engine = DUCKDB
     ready: tuple[Ready, ...] = ()
     """the files, as they are read"""
     texts: tuple[TextFile, ...] = ()
@@ -84,6 +86,8 @@ class Source:
     """columns whose cells the engine would not preserve as they are written, each with an example"""
     codes: Codes = ()
     """the items, where the file itself lists them"""
+    secret: str | None = field(default=None, repr=False)
+    """the URL of the database, which no message may show"""
 
     @property
     def is_sheet(self) -> bool:
@@ -109,7 +113,9 @@ class Source:
         return next((file.name for file in self.ready if str(file.path) == path), path)
 
     def in_words(self, message: str) -> str:
-        """The engine's message, with the names of files instead of those of private copies."""
+        """The engine's message, with the names of files instead of those of private copies, and without passwords."""
+        if self.secret is not None:
+            message = without_secrets(message, self.secret)
         for file in self.ready:
             if str(file.path) != file.name:
                 message = message.replace(str(file.path), file.name)
@@ -123,13 +129,13 @@ def _is_same(path: Path, stamp: Stamp) -> bool:
         return False
 
 
-def open_files(source: object, dialect: Dialect) -> Source:
+def open_files(source: object, dialect: Dialect, resources: Resources = ALL_OF_IT) -> Source:
     """Open all files that a path, a folder, a pattern, or a list of these stands for."""
     parts = paths.find(source)
-    stamps = _stamped(parts)
-    kind = _one_kind(parts, dialect.input_format)
+    stamps = stamped(parts)
+    kind = kind_of(parts, dialect.input_format)
     _check_dialect(kind, dialect)
-    engine = start_engine()
+    engine = start_engine(resources)
     ready = tuple(_ready(engine, part, place, kind, dialect) for place, part in enumerate(parts))
     if kind == "PrefLib":
         return _preflib(engine, ready, stamps)
@@ -138,7 +144,7 @@ def open_files(source: object, dialect: Dialect) -> Source:
     return _source(engine, scan, name, ready, stamps)
 
 
-def open_arrow(data: Any, name: str) -> Source:
+def open_arrow(data: Any, name: str, resources: Resources = ALL_OF_IT) -> Source:
     """Open a copy of a pyarrow table: later changes to its memory by its owner must not change the votes."""
     import pyarrow as pa
 
@@ -147,7 +153,7 @@ def open_arrow(data: Any, name: str) -> Source:
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, pa.schema(texts)) as writer:
         writer.write_table(data.cast(pa.schema(texts)))
-    engine = start_engine()
+    engine = start_engine(resources)
     engine.connection.con.register("votes", pa.ipc.open_stream(stream.getvalue()).read_all())
     return _source(engine, Scan((), ("(SELECT * FROM votes",)), name)
 
@@ -155,7 +161,7 @@ def open_arrow(data: Any, name: str) -> Source:
 # ---- which files, and what they are ----------------------------------------------------------------------------------
 
 
-def _stamped(parts: Sequence[Part]) -> dict[Path, Stamp]:
+def stamped(parts: Sequence[Part]) -> dict[Path, Stamp]:
     """The stamp of every file, before anything is read; the same file twice would count its votes twice."""
     stamps: dict[Path, Stamp] = {}
     seen: dict[tuple[int, int], str] = {}
@@ -181,7 +187,7 @@ def _stamp(path: Path) -> Stamp:
     return stamp
 
 
-def _one_kind(parts: Sequence[Part], input_format: str | None) -> str:
+def kind_of(parts: Sequence[Part], input_format: str | None) -> str:
     """The format of all files."""
     if input_format is not None:
         if input_format not in INPUT_FORMATS:
@@ -228,7 +234,7 @@ def _check_dialect(kind: str, dialect: Dialect) -> None:
 # ---- ready for the engine --------------------------------------------------------------------------------------------
 
 
-def _ready(engine: Engine, part: Part, place: int, kind: str, dialect: Dialect) -> Ready:
+def _ready(engine: OwnEngine, part: Part, place: int, kind: str, dialect: Dialect) -> Ready:
     """The file itself, or a private copy where the engine cannot read it, or would read it wrongly.
 
     DuckDB reads zstd, but takes a file that was cut off for one that ends there: so it is decompressed here.
@@ -259,14 +265,14 @@ def _ready(engine: Engine, part: Part, place: int, kind: str, dialect: Dialect) 
     return Ready(part, _copy(engine, f"{place}.text", write))
 
 
-def _copy(engine: Engine, name: str, write: Callable[[Any], None]) -> Path:
+def _copy(engine: OwnEngine, name: str, write: Callable[[Any], None]) -> Path:
     """A new private file with what `write` writes into it."""
     with engine.new_file(name) as target:
         write(target)
     return engine.folder / name
 
 
-def _scan(kind: str, ready: Sequence[Ready], dialect: Dialect, engine: Engine) -> Scan:
+def _scan(kind: str, ready: Sequence[Ready], dialect: Dialect, engine: OwnEngine) -> Scan:
     if kind == "parquet":
         return scan_parquet(ready)
     if kind in ("json", "jsonl"):
@@ -278,7 +284,7 @@ def _scan(kind: str, ready: Sequence[Ready], dialect: Dialect, engine: Engine) -
 
 
 def _source(
-    engine: Engine,
+    engine: OwnEngine,
     scan: Scan,
     name: str,
     ready: tuple[Ready, ...] = (),
@@ -302,7 +308,7 @@ def _source(
     return Source(votes, rows, name, ready=ready, texts=scan.texts, stamps=stamps or {}, inexact=scan.inexact)
 
 
-def _preflib(engine: Engine, ready: tuple[Ready, ...], stamps: Mapping[Path, Stamp]) -> Source:
+def _preflib(engine: OwnEngine, ready: tuple[Ready, ...], stamps: Mapping[Path, Stamp]) -> Source:
     """The voters of one PrefLib file, whose header names the items."""
     import duckdb
 

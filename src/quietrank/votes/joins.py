@@ -48,9 +48,9 @@ def with_askable(table: ir.Table, items: Items) -> ir.Table:
     return joined.select(*table.columns, askable=joined.low.notnull()).view()
 
 
-def with_one_group(rows: ir.Table) -> ir.Table:
-    """The rows with `one_group`: whether all rows of their person are in one group; NULL where no person is named."""
-    people = rows.group_by("person").agg(one_group=rows.group.min() == rows.group.max())
+def with_one_group(rows: ir.Table, sound: ir.Table) -> ir.Table:
+    """The rows with `one_group`: whether all sound rows of their person are in one group; NULL if there are none."""
+    people = sound.group_by("person").agg(one_group=sound.group.min() == sound.group.max())
     known = people.select(who=people.person, one_group=people.one_group)
     return rows.left_join(known, [("person", "who")]).select(*rows.columns, "one_group").view()
 

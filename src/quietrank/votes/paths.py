@@ -83,6 +83,12 @@ def _parts(argument: object) -> list[Part]:
     raise VotesError(f"there is no file {path}; check the path")
 
 
+def base_of(argument: str) -> Path:
+    """The folder below which the names of folders are columns: as given, or the fixed part of a pattern."""
+    path = Path(argument)
+    return path if is_folder(path) else _fixed(path)
+
+
 def _in_folder(folder: Path) -> list[Part]:
     parts = [Part(path, _keys(path.relative_to(folder))) for path in _walk(folder, frozenset())]
     if not parts:

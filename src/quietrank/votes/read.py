@@ -1,4 +1,4 @@
-"""A file, data frame or Ibis table in, `Votes` out: raw rows with their meaning, still in their engine."""
+"""Files, a data frame, an Ibis table or a database in, `Votes` out: raw rows with their meaning, in their engine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from quietrank.promise.arguments import flag
 from quietrank.promise.declare import declare, declare_groups, with_pairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
-from quietrank.votes import engines, files
-from quietrank.votes.cells import text
+from quietrank.votes import files
+from quietrank.votes.cells import Names
+from quietrank.votes.databases import Place
 from quietrank.votes.formats.scan import Dialect, InputFormatWord
+from quietrank.votes.private import Resources
 from quietrank.votes.shapes.answer_names import ANSWER_NAMES
 from quietrank.votes.shapes.long_names import underscored
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 ShapeWord = Literal["long", "wide", "rankings", "best-worst"]
 UnrankedWord = Literal["missing", "last"]
+EngineWord = Literal["duckdb", "spark"]
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,9 @@ class Votes:
             raise AssertionError("only wide tables have a column per answer")
         return self.shape.by_row(self.source.table, self._name)
 
-    def _name(self, column: ir.Value) -> ir.Value:
-        written = text(column).nullif("")
-        return engines.as_bytes(written, self.source.engine) if self.compared_as_bytes else written
+    @property
+    def _name(self) -> Names:
+        return Names(self.source.engine if self.compared_as_bytes else None)
 
     @property
     def names_people(self) -> bool:
@@ -184,9 +187,13 @@ ROW_IS_PERSON = "The votes name nobody: each row is taken to be one person, and 
 
 
 def read_votes(
-    source: object,
+    source: object = None,
     items: Iterable[object] | None = None,
     *,
+    connect: str | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    engine: EngineWord | None = None,
     items_from_votes: bool = False,
     winner: str | None = None,
     loser: str | None = None,
@@ -224,13 +231,22 @@ def read_votes(
     groups: Iterable[object] | None = None,
     by_person: bool = False,
     skip_invalid: bool = False,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    temp_dir: str | os.PathLike[str] | None = None,
 ) -> Votes:
-    """Votes from files, a pandas, polars or pyarrow table, or any Ibis table.
+    """Votes from files, a pandas, polars or pyarrow table, a database, or any Ibis table.
 
     source            the path of a CSV, Parquet, JSON or Excel file, of a folder of such files, or a pattern such as
                       "votes/*.parquet"; a list of these; "-" for standard input; a pandas, polars or pyarrow table; or
                       an Ibis table. Several files must have the same columns. Below a folder that is given, the names
                       of folders like language=de are columns of text. People with the same id in two files are one.
+                      None: `connect` and `table` say where the votes are
+    connect           the URL of a database, "postgres://user@host:5432/database" or "duckdb:///folder/votes.duckdb";
+                      the votes are counted there. A password may stand in it, in PGPASSWORD or in ~/.pgpass.
+    table, query      what to read there: the name of a table or view, such as "schema.votes", or a SELECT
+    engine            what reads files and counts: "duckdb" (also None), which is quietrank's own, or "spark", with the
+                      settings of Spark's own session; with `table` or `query`, a table of that session
     items             the public list of what is ranked
     items_from_votes  True: take the list from the votes, only if it is no secret
     winner, loser     the columns of the two items, where one column names the winner
@@ -277,6 +293,10 @@ def read_votes(
                       votes in several is an error (with skip_invalid, dropped with all their votes); for
                       one_per_pair that takes less noise. For unit="comparison" both are the same.
     skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
+    memory_limit      how much memory may be used, such as "4GB"; what does not fit goes to temporary files. None: most
+                      of what the machine has
+    threads           how many may count; None: one for each core
+    temp_dir          the folder for temporary files; None: the system's
 
     Columns with common names, such as winner and loser or model_a, model_b and winner, need not be named.
 
@@ -287,7 +307,10 @@ def read_votes(
     Votes(a pyarrow table, 3 items, confidential)
     """
     words = Words.of(outcomes, missing, bothbad)
-    opened = open_votes(source, Dialect(delimiter, encoding, sheet, input_format, header_rows))
+    opened = open_votes(
+        source, Dialect(delimiter, encoding, sheet, input_format, header_rows), Place(table, query, connect, engine),
+        Resources.of(memory_limit, threads, temp_dir),
+    )  # fmt: skip
     roles = {
         "winner": winner, "loser": loser, "tie": tie, "a": a, "b": b, "outcome": outcome, "count": count,
         "wins_a": wins_a, "wins_b": wins_b, "person": person,
@@ -335,8 +358,8 @@ def read_votes(
 def _require_engine(source: files.Source, shape: Shape) -> None:
     if not (shape.any_engine or source.ours):
         raise VotesError(
-            f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine}; export the "
-            "table to a Parquet or CSV file, or give it as a data frame"
+            f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine.title}; export "
+            "the table to a Parquet or CSV file, or give it as a data frame"
         )
 
 

@@ -14,12 +14,11 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-from quietrank.votes import engines
 from quietrank.votes.joins import names_table, with_askable, with_place
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.best_worst import ANSWER_FLAWS, SET_FLAWS
 from quietrank.votes.shapes.shape import UNANSWERED
-from quietrank.votes.sources import reading
+from quietrank.votes.sources import kept
 from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
@@ -74,11 +73,15 @@ def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
     flaw (0 if there is none, below 0 if the row is left out), and where a row stands for several votes, their count.
     Temporary and confidential; `named`: every vote must name its person."""
     rows = judged(votes, named=named)
-    columns = [name for name in ("y", "person", "count") if name in rows.columns]
+    columns = {name: rows[name] for name in ("person", "count") if name in rows.columns}
+    small = {name: rows[name].cast("int8") for name in ("y", "flaw") if name in rows.columns}
     coded = _coded_sets(votes, rows) if votes.shape.in_sets else {"a": rows.place_a, "b": rows.place_b}
     if votes.groups is not None:
         coded["group"] = rows.place_group
-    with reading(votes.source), engines.read_once(rows.select(*columns, "flaw", **coded)) as table:
+    most = max(len(votes.items), len(votes.groups or ()))
+    # A billion votes are kept for a while: no column is wider than it has to be.
+    places = {name: place.cast("int16" if most < 2**15 else "int32") for name, place in coded.items()}
+    with kept(votes.source, rows.select(**columns, **small, **places)) as table:
         votes.source.require_unchanged()
         yield table
 

@@ -1,21 +1,24 @@
-"""A path, data frame or Ibis table in, an opened `Source` out; the engine's errors become ours.
+"""Paths, a data frame, an Ibis table or a database in, an opened `Source` out; the engine's errors become ours.
 
 Nothing here loads rows into Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
-from quietrank.votes import engines, files, paths
+from quietrank.votes import databases, files, paths, watch
+from quietrank.votes.databases import Place
+from quietrank.votes.engines import SPARK, engine_of
 from quietrank.votes.formats.csv import ragged_rows
 from quietrank.votes.formats.preflib import Codes
 from quietrank.votes.formats.scan import Dialect
 from quietrank.votes.formats.text import first_undecodable
+from quietrank.votes.private import Resources
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -32,30 +35,62 @@ class Opened:
     """where the file itself lists the items: each one's name, and what rankings call it"""
 
 
-def open_votes(source: object, dialect: Dialect) -> Opened:
+def open_votes(source: object, dialect: Dialect, place: Place, resources: Resources) -> Opened:
+    place.require_sound(source)
+    if place.engine == "spark":
+        resources.require_none(SPARK.title)
+    if not place.is_files:
+        return _opened(_in_database(place, resources))
     # Recognised by module, not by class, so that none of these libraries is imported needlessly.
     library, data = type(source).__module__.partition(".")[0], source
     if paths.is_paths(source):
-        file = files.open_files(source, dialect)
-        return Opened(tuple(file.table.columns), lambda needed: file, file.codes)
+        return _opened(_in_files(source, dialect, place, resources))
+    if place.engine == "spark":
+        raise VotesError(f"{option('engine', 'spark')} reads files; give their paths, or leave it out")
     if library == "ibis" and hasattr(source, "get_backend"):
         table: Any = source
-        votes = files.Source(table, None, "an Ibis table", engines.require_supported(table))
-        return Opened(tuple(table.columns), lambda needed: votes)
+        engine = engine_of(table)
+        resources.require_none(f"the {engine.title} of this Ibis table")
+        return _opened(files.Source(table, None, "an Ibis table", engine))
     if library in _FRAMES:
         frame: Any = data.collect() if type(data).__name__ == "LazyFrame" else data  # type: ignore[attr-defined]
         names = getattr(frame, "column_names" if library == "pyarrow" else "columns", None)
         if names is not None:
             columns = tuple(map(str, names))
-            return Opened(columns, lambda needed: _copied(frame, library, columns, needed))
+            return Opened(columns, lambda needed: _copied(frame, library, columns, needed, resources))
     kind = f"{library}.{type(source).__name__}" if library in _FRAMES else type(source).__name__
     raise VotesError(f"cannot read votes from a {kind}; give a path, a list of paths, a data frame or an Ibis table")
+
+
+def _opened(source: files.Source) -> Opened:
+    return Opened(tuple(source.table.columns), lambda needed: source, source.codes)
+
+
+def _in_files(source: object, dialect: Dialect, place: Place, resources: Resources) -> files.Source:
+    if place.engine != "spark":
+        return files.open_files(source, dialect, resources)
+    from quietrank.votes.spark_files import open_in_spark
+
+    return open_in_spark(source, dialect)
+
+
+def _in_database(place: Place, resources: Resources) -> files.Source:
+    if place.engine == "spark":
+        from quietrank.votes.spark_files import connect_spark
+
+        backend = connect_spark()
+    else:
+        backend = databases.connect(place.connect, resources)
+    table = place.of(backend)
+    return files.Source(table, None, place.name, engine_of(table), secret=place.connect)
 
 
 _FRAMES = ("pandas", "polars", "pyarrow")
 
 
-def _copied(frame: Any, library: str, columns: tuple[str, ...], needed: tuple[str, ...]) -> files.Source:
+def _copied(
+    frame: Any, library: str, columns: tuple[str, ...], needed: tuple[str, ...], resources: Resources
+) -> files.Source:
     """A copy of the needed columns of a data frame."""
     import pyarrow as pa
 
@@ -68,25 +103,43 @@ def _copied(frame: Any, library: str, columns: tuple[str, ...], needed: tuple[st
             table = pa.Table.from_pandas(frame.iloc[:, places], preserve_index=False)
         else:
             table = (frame if library == "pyarrow" else frame.to_arrow()).select(places)
-        return files.open_arrow(table.rename_columns([columns[place] for place in places]), f"a {library} table")
+        named = table.rename_columns([columns[place] for place in places])
+        return files.open_arrow(named, f"a {library} table", resources)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise VotesError(
             f"cannot read the {library} table ({files.first_line(error)}); give each column one type and its own name"
         ) from None
 
 
-def collect(source: files.Source, query: ir.Table) -> Any:
-    """Run a query over the votes and fetch its (small) result as a pyarrow table."""
-    with reading(source):
-        return query.to_pyarrow()
+def collect(source: files.Source, query: ir.Table, doing: str = "counting votes") -> Any:
+    """Run a query over the votes and fetch its (small) result as a pyarrow table; `doing`: for whoever watches."""
+    with reading(source, doing):
+        return source.engine.fetch(query)
+
+
+def collect_all(source: files.Source, queries: Mapping[str, ir.Table]) -> dict[str, Any]:
+    """The same for several queries of whole numbers, by their names; together, where the engine is better at that."""
+    with reading(source, "counting votes"):
+        return dict(zip(queries, source.engine.fetch_all(list(queries.values())), strict=True))
 
 
 @contextmanager
-def reading(source: files.Source) -> Iterator[None]:
-    """Turn the engine's errors into ours."""
+def kept(source: files.Source, rows: ir.Table, doing: str = "reading votes") -> Iterator[ir.Table]:
+    """The rows in a table of the engine's own, which is dropped afterwards: they are read exactly once."""
+    with ExitStack() as stack:
+        with reading(source, doing):
+            table = stack.enter_context(source.engine.kept(rows, "person" if "person" in rows.columns else None))
+        yield table
+
+
+@contextmanager
+def reading(source: files.Source, doing: str) -> Iterator[None]:
+    """Turn the engine's errors into ours, and tell whoever watches what is being done and how far it is."""
+    backend, engine = source.table.get_backend(), source.engine
     try:
-        yield
-    except engines.errors_of(source.engine) as error:
+        with engine.working(backend), watch.step(doing, lambda: engine.progress(backend)):
+            yield
+    except engine.errors as error:
         if type(error).__name__ == "InterruptException" or "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
         raise _unreadable(source, error) from None
@@ -99,6 +152,8 @@ def no_votes(source: files.Source) -> VotesError:
 
 def _unreadable(source: files.Source, error: Exception) -> VotesError:
     """Our error for what the engine could not read."""
+    if reason := source.engine.explained(error):
+        return VotesError(f"{source.name} cannot be read: {source.in_words(reason)}")
     if "unicode" in str(error).lower() or "utf-8" in str(error).lower():
         for file in source.ready:
             if (problem := first_undecodable(file)) is not None:

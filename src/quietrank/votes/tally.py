@@ -10,7 +10,7 @@ several votes there are at most 2^40.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,14 @@ from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
 from quietrank.votes import by_row, check
 from quietrank.votes.added import distinct_sets
-from quietrank.votes.bound import people_by_votes, weigh
+from quietrank.votes.bound import people_by_votes, votes_of_people, weigh
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.sets import shown_columns, sides
 from quietrank.votes.snapshot import number_of_votes, snapshot
-from quietrank.votes.sources import collect, no_votes
+from quietrank.votes.sources import collect, collect_all, kept, no_votes
 from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:
@@ -107,48 +107,74 @@ class Taken:
     """One reading of the votes: whatever is counted from it is counted from the same rows."""
 
     votes: Votes
-    table: ir.Table
-    """a snapshot, with the flaws of its rows"""
-    usable: ir.Table
-    rows: int
-    """how many there were before any was dropped; of votes, where a row stands for several"""
+    marked: ir.Table
+    """a snapshot, with the flaws of its rows and whether they count"""
+    people: ir.Table | None
+    """how many votes each person has, where people are named"""
+    bounded: Bounded
+    """what makes a row usable, whatever its limit is"""
+
+    @property
+    def usable(self) -> ir.Table:
+        return self.marked.filter(self.marked.use).drop("use", "flaw").view()
 
     def counted(self, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Counting:
         """The tallies of these votes, bounded like this."""
-        votes, weighed = self.votes, weigh(self.usable, bounded)
+        votes, weighed = self.votes, weigh(self.usable, bounded, self.people)
         if bounded.shown != votes.items.shown:
             raise AssertionError("these votes are about sets of another size than they were bounded for")
         in_sets = votes.items.in_sets
-        sums = collect(votes.source, _pair_sums(weighed) if by_pair and not in_sets else _item_sums(weighed))
-        sets = collect(votes.source, _set_sums(weighed)) if by_pair and in_sets else None
-        people = _people(votes, self.table) if bounded.unit is Unit.PERSON else None
-        counted = _Counted(_columns(sums), self.rows, people, None if sets is None else _columns(sets))
+        queries = {"sums": _pair_sums(weighed) if by_pair and not in_sets else _item_sums(weighed)}
+        if by_pair and in_sets:
+            queries["sets"] = _set_sums(weighed)
+        if bounded.unit is Unit.PERSON and self.people is not None:
+            queries["people"] = _number_of(self.people)
+        rows, answers = self._asked(queries)
+        people = int(_integers(answers["people"]["people"])[0]) if "people" in answers else None
+        sets = _columns(answers["sets"]) if "sets" in answers else None
+        counted = _Counted(_columns(answers["sums"]), rows, people, sets)
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
         return Counting(tallies, votes.source, weighed)
 
     def people_by_votes(self, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
         """How many people gave 1, 2 to 3, 4 to 7, … votes, or answers where those on one pair are averaged."""
-        sums = collect(self.votes.source, people_by_votes(self.usable, bins, one_per_pair=one_per_pair))
+        assert self.people is not None
+        histogram = people_by_votes(self.usable, self.people, bins, one_per_pair=one_per_pair)
+        _, answers = self._asked({"histogram": histogram})
         counts = np.zeros(bins, dtype=np.int64)
-        counts[_integers(sums["bin"])] = _integers(sums["people"])
+        counts[_integers(answers["histogram"]["bin"])] = _integers(answers["histogram"]["people"])
         return PeopleByVotes(self.votes.items, counts)
+
+    def _asked(self, queries: dict[str, ir.Table]) -> tuple[int, dict[str, Any]]:
+        """How many votes there are, before any is dropped, and the answers to these queries; refused if there are
+        votes that cannot be used."""
+        flaws = check.flaw_counts(self.marked)
+        answers = collect_all(self.votes.source, {"flaws": flaws, **queries})
+        rows = check.require_usable(self.votes, self.bounded, self.marked, answers.pop("flaws"))
+        return rows, answers
 
 
 @contextmanager
 def taking(votes: Votes, bounded: Bounded) -> Iterator[Taken]:
-    """A reading of the votes, checked; `bounded` says what makes a row usable, whatever its limit is."""
+    """A reading of the votes; `bounded` says what makes a row usable, whatever its limit is."""
     if bounded.counts_people:
         votes.require_person()
     if bounded.answers_only:
         votes.require_public_condition()
-    with snapshot(votes, named=bounded.counts_people) as table:
-        usable, rows = check.usable(votes, bounded, table)
-        yield Taken(votes, table, usable, rows)
+    with ExitStack() as stack:
+        table = stack.enter_context(snapshot(votes, named=bounded.counts_people))
+        marked, people = check.marked(votes, bounded, table), None
+        if bounded.counts_people:
+            people = votes_of_people(marked)
+            if votes.source.engine.keeps:  # it is needed more than once
+                people = stack.enter_context(kept(votes.source, people, "counting votes"))
+        yield Taken(votes, marked, people, bounded)
 
 
-def _people(votes: Votes, table: ir.Table) -> int:
-    (people,) = _integers(collect(votes.source, table.agg(people=table.person.nunique()))["people"])
-    return int(people)
+def _number_of(people: ir.Table) -> ir.Table:
+    """How many there are, whether or not a vote of theirs counts."""
+    named = people.filter(people.person.notnull())
+    return named.agg(people=named.count())
 
 
 def _tallies(votes: Votes, bounded: Bounded, counted: _Counted, *, by_pair: bool, may_be_empty: bool) -> Tallies:

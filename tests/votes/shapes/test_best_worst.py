@@ -229,5 +229,5 @@ def test_another_engine_gives_the_same_tally() -> None:
         tally = counted(read_votes(connection.table(name), ITEMS, **DIALECTS[name]))
         assert tally.by_item.net_wins.tolist() == plain.by_item.net_wins.tolist()
         assert tally.sets.tolist() == plain.sets.tolist()
-    with pytest.raises(VotesError, match="the engine sqlite cannot take a cell with several items apart"):
+    with pytest.raises(VotesError, match="SQLite cannot take a cell with several items apart"):
         counted(read_votes(connection.table("cell.csv"), ITEMS, **DIALECTS["cell.csv"]))

@@ -421,7 +421,7 @@ def test_counts_multiplied_after_bounding_would_be_caught(monkeypatch: pytest.Mo
     """Planted: a person's rows are bounded as votes, and then count as often as they say."""
     honest = bound.weigh
 
-    def multiplied(rows: Any, bounded: Bounded) -> Any:
+    def multiplied(rows: Any, bounded: Bounded, people: Any) -> Any:
         weighed = honest(rows.drop("count"), bounded) if "count" in rows.columns else honest(rows, bounded)
         if "count" not in rows.columns:
             return weighed

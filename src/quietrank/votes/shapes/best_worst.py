@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.arguments import whole_number
-from quietrank.votes.cells import text
+from quietrank.votes.cells import Names, text
+from quietrank.votes.engines import engine_of
 from quietrank.votes.shapes.design_file import SET_NAMES, VERSION_NAMES, DesignFile
 from quietrank.votes.shapes.shape import (
     CARRIED,
     PERSON_NAMES,
-    Name,
     Shape,
     carried,
     listed,
@@ -43,8 +43,6 @@ BEST_NAMES, WORST_NAMES = ("best", "most", "most_preferred"), ("worst", "least",
 NUMBERED = re.compile(r"(?:item|shown|option|alternative|alt|position)[ _.-]?([1-9]\d?)", re.IGNORECASE)
 CELL_NAMES = ("shown", "items", "set_items", "items_shown")
 SEPARATORS = (";", "|", ",")
-SPLITTING = ("duckdb", "postgres", "pyspark")
-"""engines that can split text"""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class BestWorst(Shape):
     def with_group(self, column: str) -> BestWorst:
         return replace(self, group=column)
 
-    def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
+    def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
         """a is the best and b the worst; y is 2, −1 where neither is given, and NULL where they cannot be read. With
         shown_1 to shown_M, set_flaw and answer_flaw."""
         plain = self._plain(table, name)
@@ -118,10 +116,13 @@ class BestWorst(Shape):
         parts = [table.select(item=part) for part in self._parts(table)]
         return reduce(lambda one, other: one.union(other, distinct=True), parts)
 
-    def _plain(self, table: ir.Table, name: Name) -> ir.Table:
+    def _plain(self, table: ir.Table, name: Names) -> ir.Table:
         """The columns that are read, with the items of each set beside its answer; the votes are mentioned once."""
         read = {"said_best": self._said(table, self.best, name), "said_worst": self._said(table, self.worst, name)}
-        read |= {role: name(table[column]) for role, column in _given(person=self.person, group=self.group).items()}
+        if self.person is not None:
+            read["person"] = name.person(table[self.person])
+        if self.group is not None:
+            read["group"] = name(table[self.group])
         read |= carried(table)
         if self.design is None:
             shown = {f"shown_{k}": name(part) for k, part in enumerate(self._parts(table), 1)}
@@ -136,7 +137,7 @@ class BestWorst(Shape):
     def _keys(self) -> dict[str, str]:
         return _given(version=self.version, set=self.set)
 
-    def _said(self, table: ir.Table, column: str, name: Name) -> ir.Value:
+    def _said(self, table: ir.Table, column: str, name: Names) -> ir.Value:
         return text(table[column]).strip().nullif("") if self.positions else name(table[column])
 
     def _parts(self, table: ir.Table) -> list[ir.Value]:
@@ -197,10 +198,11 @@ def _split(cell: ir.Value) -> ir.Value:
 
 
 def _require_split(table: ir.Table) -> None:
-    if (engine := table.get_backend().name) not in SPLITTING:
+    engine = engine_of(table)
+    if not engine.splits_text:
         raise VotesError(
-            f"the engine {engine} cannot take a cell with several items apart; give each item of a set a column of its "
-            "own, or export the votes to a file"
+            f"{engine.title} cannot take a cell with several items apart; give each item of a set a column of its own, "
+            " or export the votes to a file"
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
-from quietrank.votes.cells import text
+from quietrank.votes.cells import Names, text
 from quietrank.votes.joins import by_either_side
 from quietrank.votes.shapes.counts import by_outcome, whole
 from quietrank.votes.shapes.long_names import (
@@ -26,7 +26,6 @@ from quietrank.votes.shapes.outcomes import A_WON, B_WON, COMMON, TIE, BothBad, 
 from quietrank.votes.shapes.shape import (
     PERSON_NAMES,
     UNANSWERED,
-    Name,
     Shape,
     called,
     carried,
@@ -128,10 +127,12 @@ class Long(Shape):
             )
         return replace(self, words=words)
 
-    def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
+    def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
         """Items, people and groups are compared exactly as written; without a column of outcomes or ties, a won."""
-        roles = {"a": self.a, "b": self.b, "person": self.person, "group": self.group}
+        roles = {"a": self.a, "b": self.b, "group": self.group}
         read = {role: name(table[column]) for role, column in roles.items() if column is not None}
+        if self.person is not None:
+            read["person"] = name.person(table[self.person])
         if (y := self._y(table, name, read["a"], read["b"])) is not None:
             read["y"] = y
         if self.count is not None:
@@ -154,7 +155,7 @@ class Long(Shape):
             return by_either_side(rows, "").select("item").distinct()
         return rows.select(item=rows.a).union(rows.select(item=rows.b), distinct=True)
 
-    def _y(self, table: ir.Table, name: Name, a: ir.Value, b: ir.Value) -> ir.Value | None:
+    def _y(self, table: ir.Table, name: Names, a: ir.Value, b: ir.Value) -> ir.Value | None:
         """NULL where the answer cannot be read; None where there is no column that says more than who won."""
         if self.outcome is not None:
             cell = table[self.outcome]

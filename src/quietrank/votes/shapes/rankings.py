@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
-from quietrank.votes.cells import text
-from quietrank.votes.shapes.shape import Name, Shape, carried, first_few, require_column
+from quietrank.votes.cells import Names, text
+from quietrank.votes.shapes.shape import Shape, carried, first_few, require_column
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -102,7 +102,7 @@ class Rankings(Shape):
                     )
         return replace(self, listed=items.names)
 
-    def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
+    def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
         import ibis
 
         each = self._each(table, name)
@@ -131,10 +131,10 @@ class Rankings(Shape):
         query = f"SELECT DISTINCT unnest({flat}) AS item FROM ({ibis.to_sql(plain, dialect='duckdb')})"
         return table.get_backend().sql(query, schema=ibis.schema({"item": "string"}))
 
-    def _each(self, table: ir.Table, name: Name) -> dict[str, ir.Value]:
+    def _each(self, table: ir.Table, name: Names) -> dict[str, ir.Value]:
         from quietrank.votes.shapes.expand import row_number
 
-        each = {"person": row_number(table) if self.person is None else name(table[self.person])}
+        each = {"person": row_number(table) if self.person is None else name.person(table[self.person])}
         if self.group is not None:
             each["group"] = name(table[self.group])
         return each | carried(table)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from quietrank.errors import VotesError, option
+from quietrank.votes.cells import Names
 from quietrank.votes.files import FILE, ROW
 from quietrank.votes.where import PASSES
 
@@ -24,9 +25,6 @@ DESIGN_ROLES = ("a", "b", "person", "group")
 """what a column may stand for without telling the answer"""
 CARRIED = (FILE, ROW, PASSES)
 """the file and the number of a row, and whether it meets the condition"""
-
-Name = Callable[[Any], Any]
-"""how a cell that names an item, a person or a group is compared: as text or as bytes; an empty one is NULL"""
 
 
 class Shape(ABC):
@@ -102,7 +100,7 @@ class Shape(ABC):
         return tuple(column for role, column in self.meaning.items() if role not in DESIGN_ROLES)
 
     @abstractmethod
-    def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
+    def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
         """One row per vote: a, b, y (2 = a won, 1 = tie, 0 = b won, −1 = not answered, NULL = unreadable), and
         where there are such columns, person, group and what is `carried`. Where a always wins, there is no y. Where a
         row stands for several votes, `count` says for how many, NULL if that cannot be read.

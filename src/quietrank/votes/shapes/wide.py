@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
-from quietrank.votes.cells import text
+from quietrank.votes.cells import Names, text
 from quietrank.votes.shapes.expand import expanded, row_number
 from quietrank.votes.shapes.outcomes import A_WINS, A_WON, B_WINS, B_WON, BOTH_BAD, COMMON, TIE, TIES, BothBad, Words
 from quietrank.votes.shapes.pair_columns import PairColumn
-from quietrank.votes.shapes.shape import UNANSWERED, Name, Shape, carried
+from quietrank.votes.shapes.shape import UNANSWERED, Shape, carried
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -89,7 +89,7 @@ class Wide(Shape):
                     )
         return replace(self, places=places)
 
-    def rows(self, table: ir.Table, name: Name, *, numbered: bool) -> ir.Table:
+    def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
         """Every cell is a vote, answered or not."""
         constants = {"place_a": [a for a, _ in self.places], "place_b": [b for _, b in self.places]}
         cells = {"y": [self._y(table[pair.column], pair) for pair in self.pairs]}
@@ -99,7 +99,7 @@ class Wide(Shape):
         named = {"a": [pair.a for pair in self.pairs], "b": [pair.b for pair in self.pairs]}
         return expanded(table, self._each(table, name), cells, {**constants, **named})
 
-    def by_row(self, table: ir.Table, name: Name) -> ir.Table:
+    def by_row(self, table: ir.Table, name: Names) -> ir.Table:
         """One row per row: the person, and y_0, y_1, … for the pairs."""
         ys = {f"y_{k}": self._y(table[pair.column], pair) for k, pair in enumerate(self.pairs)}
         return table.select(person=self._each(table, name)["person"], **ys)
@@ -111,8 +111,8 @@ class Wide(Shape):
         names = dict.fromkeys(side for pair in self.pairs for side in (pair.a, pair.b))
         return ibis.memtable({"item": list(names)}, schema={"item": "string"})
 
-    def _each(self, table: ir.Table, name: Name) -> dict[str, ir.Value]:
-        each = {"person": row_number(table) if self.person is None else name(table[self.person])}
+    def _each(self, table: ir.Table, name: Names) -> dict[str, ir.Value]:
+        each = {"person": row_number(table) if self.person is None else name.person(table[self.person])}
         if self.group is not None:
             each["group"] = name(table[self.group])
         return each | carried(table)

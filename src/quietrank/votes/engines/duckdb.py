@@ -1,0 +1,58 @@
+"""DuckDB: quietrank's own engine, and other people's files and connections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import option
+from quietrank.votes.engines.engine import Engine
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+class DuckDB(Engine):
+    name = "duckdb"
+    title = "DuckDB"
+
+    def as_bytes(self, text: ir.Value) -> ir.Value:
+        import ibis
+
+        return ibis.udf.scalar.builtin(_encode, name="encode")(text)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        import duckdb
+
+        return (duckdb.Error,)
+
+    def explained(self, error: Exception) -> str | None:
+        message = str(error)
+        if "No space left" in message or "max_temp_directory_size" in message:
+            return f"the folder for temporary files is full; give one with more space with {option('temp_dir')}"
+        if type(error).__name__ == "OutOfMemoryException":
+            return (
+                f"the votes do not fit into memory; give a larger {option('memory_limit')}, fewer {option('threads')}, "
+                f"or a folder with more space for what does not fit with {option('temp_dir')}"
+            )
+        return None
+
+    def progress(self, backend: Any) -> float | None:
+        done = float(backend.con.query_progress())
+        return done / 100 if done >= 0 else None
+
+    def _keep(self, backend: Any, name: str, rows: ir.Table, by: str | None) -> ir.Table:
+        # In any order, which takes less memory: nothing that is counted depends on the order of rows.
+        ((before,),) = backend.con.execute("SELECT current_setting('preserve_insertion_order')").fetchall()
+        backend.con.execute("SET preserve_insertion_order = false")
+        try:
+            return super()._keep(backend, name, rows, by)
+        finally:
+            backend.con.execute(f"SET preserve_insertion_order = {str(before).lower()}")
+
+
+def _encode(text: str) -> bytes:
+    raise NotImplementedError("runs in the engine")
+
+
+DUCKDB = DuckDB()

@@ -1,0 +1,80 @@
+"""What an engine is: how it compares names, reads votes only once, answers a query, and what its errors mean.
+
+Engines differ in which names they treat as equal: DuckDB, SQLite and Spark compare bytes unless told otherwise,
+PostgreSQL follows the column's collation, MySQL and SQL Server ignore case. Two people treated as one would share a
+weight, so names are compared as bytes on every engine that is listed, and any other engine is refused.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+class Engine(ABC):
+    """One kind of database that votes can be counted in; it knows no connection, only how to use one."""
+
+    name: ClassVar[str]
+    """as Ibis calls it"""
+    title: ClassVar[str]
+    """as people call it"""
+    exact_decimals: ClassVar[bool] = True
+    """whether decimal(38, 0) is exact, which clipping needs"""
+    splits_text: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+    """whether what several queries need is worth a table of its own"""
+
+    @abstractmethod
+    def as_bytes(self, text: ir.Value) -> ir.Value:
+        """The text as bytes, which no collation affects."""
+
+    @property
+    @abstractmethod
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What the engine raises when it cannot run a query."""
+
+    def explained(self, error: Exception) -> str | None:
+        """What the engine's error means and what to do about it; None if nothing is known about it."""
+        return None
+
+    @contextmanager
+    def working(self, backend: Any) -> Iterator[None]:
+        """The connection, set so that queries mean what they mean elsewhere; as it was before, afterwards."""
+        yield
+
+    def fetch(self, query: ir.Table) -> Any:
+        """The (small) result of a query, as a pyarrow table."""
+        return query.to_pyarrow()
+
+    def fetch_all(self, queries: Sequence[ir.Table]) -> list[Any]:
+        """The results of several queries whose columns are whole numbers."""
+        return [self.fetch(query) for query in queries]
+
+    def progress(self, backend: Any) -> float | None:
+        """How much of the query that is running has been done, if the engine says so; called by another thread."""
+        return None
+
+    @contextmanager
+    def kept(self, rows: ir.Table, by: str | None = None) -> Iterator[ir.Table]:
+        """The rows in a temporary table inside the engine, which is dropped afterwards: wherever they come from, they
+        are read exactly once. `by`: the column that later queries group by."""
+        backend, name = rows.get_backend(), f"quietrank_{uuid.uuid4().hex}"
+        try:
+            with self.working(backend):
+                table = self._keep(backend, name, rows, by)
+            yield table
+        finally:
+            with suppress(*self.errors):  # an interrupted connection; the table disappears with it
+                self._drop(backend, name)
+
+    def _keep(self, backend: Any, name: str, rows: ir.Table, by: str | None) -> ir.Table:
+        return backend.create_table(name, rows, temp=True)
+
+    def _drop(self, backend: Any, name: str) -> None:
+        backend.drop_table(name, force=True)

@@ -1,0 +1,72 @@
+"""PostgreSQL: text is compared as bytes whatever its collation; a role that may read and make temporary tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from quietrank.votes.engines.engine import Engine
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+EXPORT = "or export the votes to a Parquet or CSV file"
+
+
+class PostgreSQL(Engine):
+    name = "postgres"
+    title = "PostgreSQL"
+
+    def as_bytes(self, text: ir.Value) -> ir.Value:
+        import ibis
+
+        return ibis.udf.scalar.builtin(_convert_to, name="convert_to")(text, "UTF8")
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        import psycopg
+
+        return (psycopg.Error,)
+
+    def explained(self, error: Exception) -> str | None:
+        import psycopg
+        from psycopg import errors
+
+        if isinstance(error, errors.InsufficientPrivilege):
+            return f"{_first_line(error)}: {_missing_right(str(error))}, {EXPORT}"
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            return (
+                "the server or the session is read-only, so that the votes cannot be read once into a temporary table; "
+                f"connect to the primary server, switch default_transaction_read_only off, {EXPORT}"
+            )
+        if isinstance(error, errors.DiskFull):
+            return f"the server has no space left for temporary tables; make room there, {EXPORT}"
+        if isinstance(error, errors.QueryCanceled) and "timeout" in str(error):
+            return f"the server cancelled the query ({_first_line(error)}); allow more time, {EXPORT}"
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            return "the connection to the database was lost; nothing was counted: try again"
+        return None
+
+    def _keep(self, backend: Any, name: str, rows: ir.Table, by: str | None) -> ir.Table:
+        table = super()._keep(backend, name, rows, by)
+        # Nobody else does it for a temporary table, and without it the planner takes it for a small one.
+        backend.raw_sql(f'ANALYZE "{name}"').close()
+        return table
+
+
+def _missing_right(message: str) -> str:
+    if "temporary" in message:
+        return "the votes are read once into a temporary table; GRANT TEMPORARY ON DATABASE … to this role"
+    if "for schema" in message:
+        return "GRANT USAGE ON SCHEMA … to this role"
+    return "GRANT SELECT ON … to this role"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _convert_to(text: str, encoding: str) -> bytes:
+    raise NotImplementedError("runs in the engine")
+
+
+POSTGRES = PostgreSQL()
