@@ -69,14 +69,17 @@ def test_help_shows_no_type_behind_a_switch(run: Run, words: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("width", ["80", "120"])
-def test_the_options_of_rank_stand_in_five_panels(run: Run, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+def test_the_options_of_rank_stand_in_panels(run: Run, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     """In the order of the questions that they answer; --help alone stands apart."""
     monkeypatch.setenv("COLUMNS", width)
     shown = run("rank", "--help").stdout
     titles = re.findall(r"╭─ (.+?) ─+╮", shown)
     assert titles == ["Arguments", "Options", *PANELS]
-    assert PANELS == ("What is protected", "What was asked", "Columns", "Result", "Budget")
-    first = {"--unit": 0, "--items": 1, "--mechanism": 1, "--winner": 2, "--skip-invalid": 2, "--out": 3, "--ledger": 4}
+    assert PANELS == ("What is protected", "What was asked", "Where the votes are", "Columns", "Result", "Budget")
+    first = {
+        "--unit": 0, "--items": 1, "--mechanism": 1, "--connect": 2, "--threads": 2, "--winner": 3, "--skip-invalid": 3,
+        "--out": 4, "--ledger": 5,
+    }  # fmt: skip
     for option, panel in first.items():
         assert f"│ {option} " in shown.split(f"─ {PANELS[panel]} ─")[1].split("╰")[0]
 

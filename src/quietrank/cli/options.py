@@ -300,7 +300,8 @@ class VotesOptions:
 COLUMNS = (
     "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
     "person", "delimiter", "encoding", "sheet", "input_format", "where", "shape", "pair_columns", "ranking",
-    "unranked", "header_rows", "connect", "table", "query", "engine", "memory_limit", "threads", "temp_dir", "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
+    "unranked", "header_rows", "connect", "table", "query", "engine", "memory_limit", "threads", "temp_dir",
+    "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
 )  # fmt: skip
 
 
