@@ -191,7 +191,7 @@ def _with_weights_per_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def per_group(rows: Any, limit: int, of_all: Any) -> Any:
         people = rows.group_by("person", "group").agg(votes=rows.count())
-        weights = people.select(who=people.person, there=people.group, weight=bounding._share(limit, people.votes))
+        weights = people.select(who=people.person, there=people.group, weight=bounding.share_of(limit, people.votes))
         return rows.left_join(weights, [("person", "who"), ("group", "there")]).select(*rows.columns, "weight")
 
     monkeypatch.setattr(bounding, "_scaled_down", per_group)

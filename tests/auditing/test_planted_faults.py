@@ -194,7 +194,7 @@ def no_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def weights_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        bounding, "_quotient", lambda dividend, divisor: ((dividend + divisor - 1) // divisor).cast("int64")
+        bounding, "quotient", lambda dividend, divisor: ((dividend + divisor - 1) // divisor).cast("int64")
     )
 
 

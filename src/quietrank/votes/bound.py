@@ -82,7 +82,7 @@ def _sized(rows: ir.Table, shown: int, weight: str = "weight") -> ir.Table:
     import ibis
 
     pairs = ibis.greatest(size(rows) - 1, 0)
-    return rows.mutate(**{weight: _quotient(rows[weight] * pairs, ibis.literal(shown - 1, type="int64"))})
+    return rows.mutate(**{weight: quotient(rows[weight] * pairs, ibis.literal(shown - 1, type="int64"))})
 
 
 def votes_of_people(rows: ir.Table) -> ir.Table:
@@ -99,7 +99,7 @@ def people_by_votes(rows: ir.Table, people: ir.Table, bins: int, *, one_per_pair
     import ibis
 
     if one_per_pair:
-        paired = _paired(rows)
+        paired = with_pair(rows)
         groups = ["group"] if "group" in rows.columns else []
         people = votes_of_people(paired.select("person", *groups, "low", "high").distinct())
     people = people.filter(people.votes > 0)
@@ -124,7 +124,7 @@ def _first_few(rows: ir.Table, most: int, full: int) -> ir.Table:
 
     if shown_columns(rows):
         return _first_sets(rows, most, full)
-    paired = _paired(rows)
+    paired = with_pair(rows)
     scrambled = (paired.low.cast("int64") * SCRAMBLE[0] + paired.high.cast("int64") * SCRAMBLE[1]) % SCRAMBLE[2]
     # y as seen from the pair's first item, or from its second.
     as_written = (paired.a == paired.low) == (scrambled % 2 == 0)
@@ -157,7 +157,7 @@ def _scaled_down(rows: ir.Table, limit: int, people: ir.Table) -> ir.Table:
     """Each of a person's c votes weighs min(2^20, ⌊L·2^20/c⌋)."""
     import ibis
 
-    weights = people.select(who=people.person, weight=_share(limit, ibis.greatest(people.votes, 1)))
+    weights = people.select(who=people.person, weight=share_of(limit, ibis.greatest(people.votes, 1)))
     # With a select instead of a drop, Ibis names this query once, so that it runs once.
     return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
@@ -167,16 +167,16 @@ def _averaged(rows: ir.Table, grid: int, limit: int | None, apart: tuple[str, ..
     units of 1/grid."""
     import ibis
 
-    paired = _paired(rows)
+    paired = with_pair(rows)
     pairs = paired.group_by("person", "low", "high", *apart).agg(votes=paired.count())
     answer: ir.Value = ibis.literal(grid, type="int64")
     if limit is not None:
         people = pairs.group_by("person").agg(pairs=pairs.count())
-        weights = people.select(who=people.person, answer=_share(limit, people.pairs))
+        weights = people.select(who=people.person, answer=share_of(limit, people.pairs))
         pairs = pairs.left_join(weights, [("person", "who")]).select(*pairs.columns, "answer")
         answer = pairs.answer
     names = {"person": "who", "low": "first", "high": "second", **{name: f"of_{name}" for name in apart}}
-    shares = pairs.select(**{new: pairs[old] for old, new in names.items()}, weight=_quotient(answer, pairs.votes))
+    shares = pairs.select(**{new: pairs[old] for old, new in names.items()}, weight=quotient(answer, pairs.votes))
     keys = list(names.items())
     return paired.left_join(shares, keys).select(*rows.columns, "weight")
 
@@ -216,8 +216,8 @@ def _range_factors(rows: ir.Table, clip: Clip, most: int, apart: tuple[str, ...]
     parts = rows.group_by("person").agg(parts=rows.part.sum().cast("int64"))
     people = parts.left_join(wide.select(who=wide.person, wide=wide.wide), [("person", "who")])
     room, weight = math.floor(2 * clip.norm * PERSON_GRID), clip.limit * PERSON_GRID
-    by_range = _quotient(ibis.literal(room, type="int64"), ibis.greatest(people.wide, 1))
-    by_weight = _quotient(ibis.literal(weight, type="int64"), ibis.greatest(people.parts, 1))
+    by_range = quotient(ibis.literal(room, type="int64"), ibis.greatest(people.wide, 1))
+    by_weight = quotient(ibis.literal(weight, type="int64"), ibis.greatest(people.parts, 1))
     factor = ibis.least(by_range, by_weight, ibis.literal(most, type="int64"))
     return people.select(who=people.person, factor=factor)
 
@@ -337,20 +337,21 @@ def _whole(number: int) -> ir.Value:
     return ibis.literal(Decimal(number), type="decimal(38, 0)")
 
 
-def _share(limit: int, number: ir.Value) -> ir.Value:
+def share_of(limit: int, number: ir.Value) -> ir.Value:
     """min(2^20, ⌊L·2^20/number⌋)"""
     import ibis
 
-    share = _quotient(ibis.literal(limit * PERSON_GRID, type="int64"), number)
+    share = quotient(ibis.literal(limit * PERSON_GRID, type="int64"), number)
     return ibis.least(share, ibis.literal(PERSON_GRID, type="int64"))
 
 
-def _quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
+def quotient(dividend: ir.Value, divisor: ir.Value) -> ir.Value:
+    """The whole part of dividend/divisor, which are not negative."""
     # ⌊a / b⌋ in double precision is exact below 2^53, as L·2^20 is (privacy.py). Engines divide integers differently.
     return (dividend.cast("float64") / divisor.cast("float64")).floor().cast("int64")
 
 
-def _paired(rows: ir.Table) -> ir.Table:
+def with_pair(rows: ir.Table) -> ir.Table:
     """The rows with `low` and `high`, the positions of their two items on the list, so that a pair has one name."""
     import ibis
 

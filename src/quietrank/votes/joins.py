@@ -6,10 +6,11 @@ their keys, and a view ends each chain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quietrank.promise.items import Items
+from quietrank.votes.engines import engine_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -53,6 +54,19 @@ def with_one_group(rows: ir.Table, sound: ir.Table) -> ir.Table:
     people = sound.group_by("person").agg(one_group=sound.group.min() == sound.group.max())
     known = people.select(who=people.person, one_group=people.one_group)
     return rows.left_join(known, [("person", "who")]).select(*rows.columns, "one_group").view()
+
+
+def both_sides(
+    rows: ir.Table, keys: Sequence[str], of_a: Mapping[str, ir.Value], of_b: Mapping[str, ir.Value]
+) -> ir.Table:
+    """Two rows for each: one with what is said of a, one with the same columns for b; `keys` are columns of both."""
+    import ibis
+
+    if not engine_of(rows).windows:
+        return rows.select(*keys, **of_a).union(rows.select(*keys, **of_b))
+    sides = ibis.array([ibis.struct(dict(of_a)), ibis.struct(dict(of_b))])
+    both = rows.select(*keys, side=sides.unnest()).view()
+    return both.select(*keys, **{name: both.side[name] for name in of_a}).view()
 
 
 def by_either_side(rows: ir.Table, keys: str, /, **sums: str) -> ir.Table:

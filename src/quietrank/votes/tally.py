@@ -21,7 +21,7 @@ from quietrank.estimate.methods import Expected
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
-from quietrank.votes import by_row, check
+from quietrank.votes import by_row, check, one_pass
 from quietrank.votes.added import distinct_sets
 from quietrank.votes.bound import people_by_votes, votes_of_people, weigh
 from quietrank.votes.files import Source
@@ -120,10 +120,14 @@ class Taken:
 
     def counted(self, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False) -> Counting:
         """The tallies of these votes, bounded like this."""
-        votes, weighed = self.votes, weigh(self.usable, bounded, self.people)
+        votes = self.votes
         if bounded.shown != votes.items.shown:
             raise AssertionError("these votes are about sets of another size than they were bounded for")
-        in_sets = votes.items.in_sets
+        if not by_pair and one_pass.applies(self.marked, bounded):
+            counted = self._in_one_pass(bounded)
+            tallies = _tallies(votes, bounded, counted, by_pair=False, may_be_empty=may_be_empty)
+            return Counting(tallies, votes.source, one_pass.usable(self.marked, bounded))
+        weighed, in_sets = weigh(self.usable, bounded, self.people), votes.items.in_sets
         queries = {"sums": _pair_sums(weighed) if by_pair and not in_sets else _item_sums(weighed)}
         if by_pair and in_sets:
             queries["sets"] = _set_sums(weighed)
@@ -135,6 +139,17 @@ class Taken:
         counted = _Counted(_columns(answers["sums"]), rows, people, sets)
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
         return Counting(tallies, votes.source, weighed)
+
+    def _in_one_pass(self, bounded: Bounded) -> _Counted:
+        import pyarrow.compute as pc
+
+        answer = collect(self.votes.source, one_pass.everything(self.marked, bounded))
+        flaws = answer.group_by("flaw").aggregate([("rows", "sum")]).rename_columns(["flaw", "rows"])
+        halved = flaws.set_column(1, "rows", pc.divide(flaws["rows"], 2))  # both sides of a vote are rows
+        rows = check.require_usable(self.votes, self.bounded, self.marked, halved)
+        people = int(pc.sum(answer["people"]).as_py() or 0) if bounded.unit is Unit.PERSON else None
+        used = answer.filter(pc.equal(answer["used"], 1)).drop_columns(["used", "flaw", "people"])
+        return _Counted(_columns(used), rows, people)
 
     def people_by_votes(self, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
         """How many people gave 1, 2 to 3, 4 to 7, … votes, or answers where those on one pair are averaged."""

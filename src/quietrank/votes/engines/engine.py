@@ -29,6 +29,8 @@ class Engine(ABC):
     splits_text: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
     """whether what several queries need is worth a table of its own"""
+    windows: ClassVar[bool] = False
+    """whether each mention of a table in a query is one more pass over it, while windows over people are cheap"""
 
     @abstractmethod
     def as_bytes(self, text: ir.Value) -> ir.Value:

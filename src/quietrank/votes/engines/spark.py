@@ -26,6 +26,7 @@ class Spark(Engine):
     name = "pyspark"
     title = "Spark"
     keeps = False
+    windows = True
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
         return text.cast("binary")
