@@ -582,14 +582,14 @@ def a_clip_of_another_share(monkeypatch: pytest.MonkeyPatch) -> None:
     def another(rows: Any, terms: dict[str, int], apart: tuple[str, ...]) -> Any:
         return squares(rows, {name: 1 if name == "exposure" else 4 * weight for name, weight in terms.items()}, apart)
 
-    whole = bounding._whole_squares
+    whole = bounding.whole_squares
 
     def finer(clip: Any) -> tuple[dict[str, int], int]:
         terms, scale = whole(clip)
         return terms, 2 * scale
 
     monkeypatch.setattr(bounding, "_squared_norms", another)
-    monkeypatch.setattr(bounding, "_whole_squares", finer)
+    monkeypatch.setattr(bounding, "whole_squares", finer)
 
 
 FAULTS: list[tuple[Plant, Callable[[Case], Finding], Case, str]] = [

@@ -205,57 +205,65 @@ def _clipped(rows: ir.Table, clip: Clip, bounded: Bounded) -> ir.Table:
 
 
 def _range_factors(rows: ir.Table, clip: Clip, most: int, apart: tuple[str, ...]) -> ir.Table:
-    """Per person W ≤ `most`: the largest whole number with W·r ≤ 2ρ·2^20 and W·(all parts) ≤ L·2^20, r the range of
-    their net wins in half votes, the sum over groups. Rounded down, towards privacy."""
-    import ibis
-
+    """Per person the factor W, as below; the range is the sum over groups."""
     assert isinstance(clip, RangeClip)
     sums = _net_wins_of_items(rows, apart)
     tallies = sums.group_by("person", *apart).agg(wide=sums.net_wins.max() - sums.net_wins.min())
     wide = tallies.group_by("person").agg(wide=tallies.wide.sum().cast("int64"))
     parts = rows.group_by("person").agg(parts=rows.part.sum().cast("int64"))
     people = parts.left_join(wide.select(who=wide.person, wide=wide.wide), [("person", "who")])
+    return people.select(who=people.person, factor=range_factor(people.wide, people.parts, clip, most))
+
+
+def range_factor(wide: ir.Value, parts: ir.Value, clip: RangeClip, most: int) -> ir.Value:
+    """W ≤ `most`: the largest whole number with W·r ≤ 2ρ·2^20 and W·(all parts) ≤ L·2^20, r the range of a person's net
+    wins in half votes. Rounded down, towards privacy."""
+    import ibis
+
     room, weight = math.floor(2 * clip.norm * PERSON_GRID), clip.limit * PERSON_GRID
-    by_range = quotient(ibis.literal(room, type="int64"), ibis.greatest(people.wide, 1))
-    by_weight = quotient(ibis.literal(weight, type="int64"), ibis.greatest(people.parts, 1))
-    factor = ibis.least(by_range, by_weight, ibis.literal(most, type="int64"))
-    return people.select(who=people.person, factor=factor)
+    by_range = quotient(ibis.literal(room, type="int64"), ibis.greatest(wide, 1))
+    by_weight = quotient(ibis.literal(weight, type="int64"), ibis.greatest(parts, 1))
+    return ibis.least(by_range, by_weight, ibis.literal(most, type="int64"))
 
 
 def _net_wins_of_items(rows: ir.Table, apart: tuple[str, ...]) -> ir.Table:
     """Per person, group and item, in half votes; they sum to zero over items, so items that do not occur change
     neither the largest nor the smallest beyond zero."""
     sums = _sums_of_items(rows, apart)
-    return sums.select("person", *apart, net_wins=(sums.won - sums.lost).cast("int64") // 2)
+    return sums.select("person", *apart, net_wins=half_of(sums.won - sums.lost))
 
 
 def _clipping_factors(rows: ir.Table, clip: Clip, most: int, apart: tuple[str, ...]) -> ir.Table:
-    """Per person W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
+    """Per person the factor W, as below."""
+    terms, _ = whole_squares(clip)
+    people = _squared_norms(rows, terms, apart)
+    return people.select(who=people.person, factor=clipping_factor(people.square, clip, most))
+
+
+def clipping_factor(square: ir.Value, clip: Clip, most: int) -> ir.Value:
+    """W ≤ `most`: the largest whole number with W²·S ≤ K, S the squared norm in units, K = (2C·2^20)²."""
     import ibis
 
-    terms, finer = _whole_squares(clip)
-    bound = math.floor((2 * clip.norm * PERSON_GRID * finer) ** 2)
-    people = _squared_norms(rows, terms, apart)
-    root = (ibis.literal(float(bound)) / people.square.cast("float64").nullif(0.0)).sqrt()
-    near = people.mutate(guess=ibis.least(root, ibis.literal(float(most))).floor().cast("int64"))
+    bound = math.floor((2 * clip.norm * PERSON_GRID * whole_squares(clip)[1]) ** 2)
+    root = (ibis.literal(float(bound)) / square.cast("float64").nullif(0.0)).sqrt()
+    guess = ibis.least(root, ibis.literal(float(most))).floor().cast("int64")
 
     def allowed(factor: ir.Value) -> ir.Value:
         # Where the square is beyond the bound the factor is 0, and the product would not fit.
         wide = factor.cast("decimal(38, 0)")
-        return (near.square <= _whole(bound)) & (wide * wide * near.square <= _whole(bound)) & (factor <= most)
+        return (square <= whole(bound)) & (wide * wide * square <= whole(bound)) & (factor <= most)
 
-    factor = ibis.cases(
-        (near.square == 0, ibis.literal(most, type="int64")),
-        (near.square > _whole(bound), ibis.literal(0, type="int64")),
-        (allowed(near.guess + 1), near.guess + 1),
-        (allowed(near.guess), near.guess),
-        (allowed(near.guess - 1), near.guess - 1),
+    return ibis.cases(
+        (square == 0, ibis.literal(most, type="int64")),
+        (square > whole(bound), ibis.literal(0, type="int64")),
+        (allowed(guess + 1), guess + 1),
+        (allowed(guess), guess),
+        (allowed(guess - 1), guess - 1),
         else_=ibis.literal(0, type="int64"),
     )
-    return near.select(who=near.person, factor=factor)
 
 
-def _whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
+def whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
     """The clip's sum of squares with whole coefficients, and the factor by which the vector was scaled up for that.
 
     The columns below hold twice the wins, losses and net wins of a person, and the others themselves.
@@ -297,14 +305,17 @@ def _sums_of_items(rows: ir.Table, apart: tuple[str, ...]) -> ir.Table:
 def _squares_of_items(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
     """Per person, group and item."""
     sums = _sums_of_items(rows, apart)
-    # In half votes: won − lost and won + lost are even.
-    columns = {
-        "wins": sums.won.cast("decimal(38, 0)"),
-        "losses": sums.lost.cast("decimal(38, 0)"),
-        "net_wins": _halved(sums.won - sums.lost),
-        "exposure": _halved(sums.won + sums.lost),
+    return sums.select("person", square=sum_of_squares(of_item(sums.won, sums.lost), terms))
+
+
+def of_item(won: ir.Value, lost: ir.Value) -> dict[str, ir.Value]:
+    """What can be squared of a person's item. In half votes: won − lost and won + lost are even."""
+    return {
+        "wins": won.cast("decimal(38, 0)"),
+        "losses": lost.cast("decimal(38, 0)"),
+        "net_wins": _halved(won - lost),
+        "exposure": _halved(won + lost),
     }
-    return _added_up(sums, columns, terms)
 
 
 def _squares_of_sums(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:
@@ -315,23 +326,30 @@ def _squares_of_sums(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ..
     votes = rows.select("person", *apart, tied=tied, part=rows.part)
     sums = votes.group_by("person", *apart).agg(ties=votes.tied.sum(), total=votes.part.sum())
     columns = {name: sums[name].cast("decimal(38, 0)") for name in ONE_PER_GROUP}
-    return _added_up(sums, columns, terms)
+    return sums.select("person", square=sum_of_squares(columns, terms))
 
 
-def _added_up(sums: ir.Table, columns: dict[str, ir.Value], terms: dict[str, int]) -> ir.Table:
-    first, *others = (_times(columns[name] * columns[name], weight) for name, weight in terms.items())
-    return sums.select("person", square=sum(others, first).cast("decimal(38, 0)"))
+def sum_of_squares(columns: dict[str, ir.Value], terms: dict[str, int]) -> ir.Value:
+    """The squares of these columns, weighted; 0 if none of them has a weight."""
+    squares = [_times(columns[name] * columns[name], weight) for name, weight in terms.items() if name in columns]
+    return sum(squares[1:], squares[0]).cast("decimal(38, 0)") if squares else whole(0)
 
 
 def _times(square: ir.Value, weight: int) -> ir.Value:
-    return square if weight == 1 else square * _whole(weight)
+    return square if weight == 1 else square * whole(weight)
 
 
 def _halved(even: ir.Value) -> ir.Value:
-    return (even.cast("int64") // 2).cast("int64").cast("decimal(38, 0)")
+    return half_of(even).cast("decimal(38, 0)")
 
 
-def _whole(number: int) -> ir.Value:
+def half_of(even: ir.Value) -> ir.Value:
+    """Half of an even number, as a whole one."""
+    return (even.cast("int64") // 2).cast("int64")
+
+
+def whole(number: int) -> ir.Value:
+    """A number that may need more than 64 bits."""
     import ibis
 
     return ibis.literal(Decimal(number), type="decimal(38, 0)")

@@ -11,8 +11,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quietrank.promise.privacy import GroupOf, Unit
-from quietrank.promise.promise import Bounded
-from quietrank.votes.bound import quotient, share_of, with_pair
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, RangeClip
+from quietrank.votes.bound import (
+    ANSWER_GRID,
+    ONE_PER_GROUP,
+    clipping_factor,
+    half_of,
+    of_item,
+    quotient,
+    range_factor,
+    share_of,
+    sum_of_squares,
+    whole,
+    whole_squares,
+    with_pair,
+)
 from quietrank.votes.engines import engine_of
 from quietrank.votes.joins import both_sides
 from quietrank.votes.sets import shown_columns
@@ -24,7 +37,7 @@ if TYPE_CHECKING:
 def applies(marked: ir.Table, bounded: Bounded) -> bool:
     """Whether the query below does what bounding and counting do; only public properties are looked at."""
     capped = bounded.unit is Unit.COMPARISON and bounded.max_per_person is not None
-    plain = bounded.clip is None and not capped and "count" not in marked.columns and not shown_columns(marked)
+    plain = not capped and "count" not in marked.columns and not shown_columns(marked)
     return engine_of(marked).windows and plain
 
 
@@ -71,24 +84,115 @@ def _weighed(rows: ir.Table, bounded: Bounded) -> ir.Table:
     """The rows with `weight`, 0 where they do not count."""
     import ibis
 
-    full = ibis.literal(int(1 / (2 * bounded.half_vote)), type="int64")
     if not bounded.counts_people:
-        return rows.mutate(weight=ibis.ifelse(rows.use, full, 0).cast("int64"))
-    assert bounded.max_per_person is not None
-    if not bounded.one_per_pair:
-        votes = _used(rows).over(group_by="person")
-        return rows.mutate(weight=_if_used(rows, share_of(bounded.max_per_person, ibis.greatest(votes, 1))))
+        return _with_weight(rows, ibis.literal(int(1 / (2 * bounded.half_vote)), type="int64"))
     apart = ("group",) if bounded.group_of is GroupOf.VOTE and "group" in rows.columns else ()
+    if bounded.clip is not None:
+        return _clipped(rows, bounded, bounded.clip, apart)
+    assert bounded.max_per_person is not None
+    if bounded.one_per_pair:
+        known = _with_answers(rows, apart)
+        pairs = ibis.greatest(known.one.sum().cast("int64").over(group_by="person"), 1)
+        known = known.mutate(share=share_of(bounded.max_per_person, pairs)).view()
+        return _with_weight(known, quotient(known.share, known.votes)).select(*rows.columns, "weight").view()
+    votes = ibis.greatest(_used(rows).over(group_by="person"), 1)
+    return _with_weight(rows, share_of(bounded.max_per_person, votes))
+
+
+def _with_weight(rows: ir.Table, weight: ir.Value) -> ir.Table:
+    import ibis
+
+    return rows.mutate(weight=ibis.ifelse(rows.use, weight, ibis.literal(0, type="int64")))
+
+
+def _with_answers(rows: ir.Table, apart: Sequence[str]) -> ir.Table:
+    """The rows with `votes`, how many their person has on the same pair, and `one`: 1 in one of these, else 0."""
+    import ibis
+
     paired = with_pair(rows)
-    answer: Sequence[str] = ("person", "low", "high", *apart)
-    order = [ibis.ifelse(paired.use, 0, 1)]
-    place = ibis.row_number().over(group_by=answer, order_by=order)
+    answer = ("person", "low", "high", *apart)
+    place = ibis.row_number().over(group_by=answer, order_by=ibis.ifelse(paired.use, 0, 1))
     one = ibis.ifelse(paired.use & (place == 0), 1, 0)
-    known = paired.mutate(votes=_used(paired).over(group_by=answer), one=one).view()
-    pairs = ibis.greatest(known.one.sum().cast("int64").over(group_by="person"), 1)
-    answer_weight = share_of(bounded.max_per_person, pairs)
-    weight = _if_used(known, quotient(answer_weight, ibis.greatest(known.votes, 1)))
-    return known.mutate(weight=weight).select(*rows.columns, "weight").view()
+    votes = ibis.greatest(_used(paired).over(group_by=answer), 1)
+    return paired.mutate(votes=votes, one=one).select(*rows.columns, "votes", "one").view()
+
+
+def _clipped(rows: ir.Table, bounded: Bounded, clip: Clip, apart: Sequence[str]) -> ir.Table:
+    """Every vote of a person weighs W, times its share of an answer where answers are averaged."""
+    import ibis
+
+    grid = ANSWER_GRID if bounded.one_per_pair else 1
+    known = _with_answers(rows, apart) if bounded.one_per_pair else rows
+    answer = ibis.literal(grid, type="int64")
+    share = quotient(answer, known.votes) if bounded.one_per_pair else answer
+    part = ibis.ifelse(known.use, share, ibis.literal(0, type="int64"))
+    factor = _range if isinstance(clip, RangeClip) else _norm
+    sides = factor(
+        _sums_of_items(known.select(*rows.columns, part=part).view(), apart), clip, PERSON_GRID // grid, apart
+    )
+    votes = sides.filter(sides.side == 0)
+    return votes.select(*rows.columns, weight=votes.part * votes.factor).view()
+
+
+def _sums_of_items(rows: ir.Table, apart: Sequence[str]) -> ir.Table:
+    """Both sides of every row, with `all_won` and `all_lost`: of the same person, group and item, in half votes; and
+    `once`: whether it is the one row of these that stands for all of them."""
+    import ibis
+
+    y: ir.Value = rows.y if "y" in rows.columns else ibis.literal(2, type="int8")
+    won, lost = rows.part * y, rows.part * (2 - y)
+    side_a, side_b = (ibis.literal(side, type="int64") for side in (0, 1))
+    sides = both_sides(
+        rows,
+        rows.columns,
+        {"side": side_a, "item": rows.a, "won": won, "lost": lost},
+        {"side": side_b, "item": rows.b, "won": lost, "lost": won},
+    )
+    same = ["person", *apart, "item"]
+    return sides.mutate(
+        all_won=sides.won.sum().cast("int64").over(group_by=same),
+        all_lost=sides.lost.sum().cast("int64").over(group_by=same),
+        once=ibis.row_number().over(group_by=same, order_by=sides.side) == 0,
+    ).view()
+
+
+def _norm(sums: ir.Table, clip: Clip, most: int, apart: Sequence[str]) -> ir.Table:
+    """The rows with `factor`, from the squared norm of all that their person adds; each item counts once."""
+    import ibis
+
+    terms, nothing = whole_squares(clip)[0], ibis.literal(0, type="int64")
+    square = ibis.ifelse(sums.once, sum_of_squares(of_item(sums.all_won, sums.all_lost), terms), whole(0))
+    known = sums.mutate(square=square).view()
+    if any(name in ONE_PER_GROUP for name in terms):
+        of_a, same = known.side == 0, ["person", *apart]
+        tied = (known.y == 1) if "y" in known.columns else ibis.literal(False)
+        ties = ibis.ifelse(of_a & tied, known.part, nothing).sum().cast("int64").over(group_by=same)
+        total = ibis.ifelse(of_a, known.part, nothing).sum().cast("int64").over(group_by=same)
+        once = ibis.row_number().over(group_by=same, order_by=[known.side]) == 0
+        known = known.mutate(ties=ties, total=total, once_in_group=once).view()
+        columns = {name: known[name].cast("decimal(38, 0)") for name in ONE_PER_GROUP}
+        more = ibis.ifelse(known.once_in_group, sum_of_squares(columns, terms), whole(0))
+        known = known.mutate(square=known.square + more).view()
+    known = known.mutate(square=known.square.sum().cast("decimal(38, 0)").over(group_by="person")).view()
+    return known.mutate(factor=clipping_factor(known.square, clip, most)).view()
+
+
+def _range(sums: ir.Table, clip: Clip, most: int, apart: Sequence[str]) -> ir.Table:
+    """The rows with `factor`, from the range of their person's net wins in each group, and from the weight in all."""
+    import ibis
+
+    assert isinstance(clip, RangeClip)
+    same, nothing = ["person", *apart], ibis.literal(0, type="int64")
+    net = half_of(sums.all_won - sums.all_lost)
+    known = sums.mutate(net=net).view()
+    wide = known.net.max().over(group_by=same) - known.net.min().over(group_by=same)
+    once = ibis.row_number().over(group_by=same, order_by=[known.side]) == 0
+    known = known.mutate(wide=ibis.ifelse(once, wide, nothing)).view()
+    everything = known.mutate(
+        wide=known.wide.sum().cast("int64").over(group_by="person"),
+        parts=ibis.ifelse(known.side == 0, known.part, nothing).sum().cast("int64").over(group_by="person"),
+    ).view()
+    return everything.mutate(factor=range_factor(everything.wide, everything.parts, clip, most)).view()
 
 
 def _used(rows: ir.Table) -> ir.Value:
@@ -96,12 +200,6 @@ def _used(rows: ir.Table) -> ir.Value:
     import ibis
 
     return ibis.ifelse(rows.use, 1, 0).sum().cast("int64")
-
-
-def _if_used(rows: ir.Table, weight: ir.Value) -> ir.Value:
-    import ibis
-
-    return ibis.ifelse(rows.use, weight, ibis.literal(0, type="int64"))
 
 
 def _first_of_person(rows: ir.Table) -> ir.Value:
