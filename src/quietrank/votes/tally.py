@@ -9,9 +9,10 @@ several votes there are at most 2^40.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from quietrank.votes.bound import people_by_votes, weigh
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes
+from quietrank.votes.sample import require_ids, sampled
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.sets import shown_columns, sides
 from quietrank.votes.snapshot import number_of_votes, snapshot
@@ -55,15 +57,17 @@ class Counting:
 
     tallies: Tallies
     source: Source
-    weighed: ir.Table | None
-    """the rows that count, with their weights, or what each person's items have won and weigh; confidential"""
+    weighed: Callable[[int], ir.Table] | None
+    """of one person in 2^bits: the rows that count, with their weights, or what each person's items have won and weigh;
+    confidential"""
 
-    def scatter(self, expected: Sequence[Expected], most: float) -> list[int]:
-        """Of each group: the sum over people of their scatter around what is expected, each at most STEPS."""
+    def scatter(self, expected: Sequence[Expected], most: float, bits: int = 0) -> list[int]:
+        """Of each group: the sum over people of their scatter around what is expected, each at most STEPS; over one
+        person in 2^bits."""
         if self.weighed is None:
             raise AssertionError("votes that stand alone have no scatter")
         groups = self.tallies.groups
-        sums = collect(self.source, scatter_sums(self.weighed, expected, most, grouped=groups is not None))
+        sums = collect(self.source, scatter_sums(self.weighed(bits), expected, most, grouped=groups is not None))
         steps = np.zeros(len(self.tallies), dtype=np.int64)
         place = _integers(sums["group"]) if groups is not None else np.zeros(len(sums), dtype=np.int64)
         steps[place] = _integers(sums["steps"])
@@ -86,7 +90,7 @@ def counting(
             if rows is not None:
                 of_items = _Counted(rows.by_item, rows.votes, rows.people)
                 tallies = _tallies(votes, bounded, of_items, by_pair=False, may_be_empty=may_be_empty)
-                yield Counting(tallies, votes.source, by_row.item_sums(votes, bounded, table))
+                yield Counting(tallies, votes.source, partial(by_row.item_sums, votes, bounded, table))
                 return
     with taking(votes, bounded) as taken:
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
@@ -124,7 +128,12 @@ class Taken:
         people = _people(votes, self.table) if bounded.unit is Unit.PERSON else None
         counted = _Counted(_columns(sums), self.rows, people, None if sets is None else _columns(sets))
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
-        return Counting(tallies, votes.source, weighed)
+        return Counting(tallies, votes.source, partial(self._weighed, bounded))
+
+    def _weighed(self, bounded: Bounded, bits: int) -> ir.Table:
+        """The votes of one person in 2^bits; a weight depends on the votes of its own person alone."""
+        require_ids(self.votes, bits)
+        return weigh(sampled(self.usable, self.usable.select("person").distinct(), bits), bounded)
 
     def people_by_votes(self, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
         """How many people gave 1, 2 to 3, 4 to 7, … votes, or answers where those on one pair are averaged."""
