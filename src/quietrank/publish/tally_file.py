@@ -34,6 +34,7 @@ from quietrank.publish.tabular import (
     DAMAGE,
     NoiseRecord,
     damage,
+    figure,
     json_text,
     limit_from_dict,
     limit_to_dict,
@@ -167,9 +168,10 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
 
 def _unmeasured(values: Mapping[str, Any], scatter: Scatter | None) -> float:
     """What was spent on a scatter that could not be measured."""
-    (part,) = _floats([values.get("unmeasured", 0.0)], 1)
+    part = figure(values.get("unmeasured", 0.0))
+    _require(part is not None and part >= 0, "what was spent on its scatter cannot be read")
     _require(part == 0 or scatter is None, "it has a scatter that could not be measured")
-    return float(part)
+    return float(part or 0.0)
 
 
 def _require_sample(tallies: Sequence[NoisyTally]) -> None:

@@ -57,17 +57,18 @@ class Counting:
 
     tallies: Tallies
     source: Source
-    weighed: Callable[[int], ir.Table] | None
-    """of one person in 2^bits: the rows that count, with their weights, or what each person's items have won and weigh;
-    confidential"""
+    weighed: ir.Table | None
+    """the rows that count, with their weights, or what each person's items have won and weigh; confidential"""
+    sample: Callable[[int], ir.Table] | None = None
+    """the same of one person in 2^bits"""
 
     def scatter(self, expected: Sequence[Expected], most: float, bits: int = 0) -> list[int]:
         """Of each group: the sum over people of their scatter around what is expected, each at most STEPS; over one
         person in 2^bits."""
-        if self.weighed is None:
+        if self.weighed is None or self.sample is None:
             raise AssertionError("votes that stand alone have no scatter")
-        groups = self.tallies.groups
-        sums = collect(self.source, scatter_sums(self.weighed(bits), expected, most, grouped=groups is not None))
+        groups, rows = self.tallies.groups, self.sample(bits) if bits else self.weighed
+        sums = collect(self.source, scatter_sums(rows, expected, most, grouped=groups is not None))
         steps = np.zeros(len(self.tallies), dtype=np.int64)
         place = _integers(sums["group"]) if groups is not None else np.zeros(len(sums), dtype=np.int64)
         steps[place] = _integers(sums["steps"])
@@ -90,7 +91,8 @@ def counting(
             if rows is not None:
                 of_items = _Counted(rows.by_item, rows.votes, rows.people)
                 tallies = _tallies(votes, bounded, of_items, by_pair=False, may_be_empty=may_be_empty)
-                yield Counting(tallies, votes.source, partial(by_row.item_sums, votes, bounded, table))
+                sums = partial(by_row.item_sums, votes, bounded, table)
+                yield Counting(tallies, votes.source, sums(), sums)
                 return
     with taking(votes, bounded) as taken:
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
@@ -128,9 +130,9 @@ class Taken:
         people = _people(votes, self.table) if bounded.unit is Unit.PERSON else None
         counted = _Counted(_columns(sums), self.rows, people, None if sets is None else _columns(sets))
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
-        return Counting(tallies, votes.source, partial(self._weighed, bounded))
+        return Counting(tallies, votes.source, weighed, partial(self._sample, bounded))
 
-    def _weighed(self, bounded: Bounded, bits: int) -> ir.Table:
+    def _sample(self, bounded: Bounded, bits: int) -> ir.Table:
         """The votes of one person in 2^bits; a weight depends on the votes of its own person alone."""
         require_ids(self.votes, bits)
         return weigh(sampled(self.usable, self.usable.select("person").distinct(), bits), bounded)

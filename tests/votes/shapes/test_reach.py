@@ -67,7 +67,7 @@ def _contributions(votes: qr.Votes, privacy: Privacy) -> tuple[Floats, Floats]:
     bounded = Bounded.by(privacy, None)
     with counting(votes, bounded, again=True) as counted:
         assert counted.weighed is not None
-        rows = counted.weighed(0).to_pyarrow().to_pylist()
+        rows = counted.weighed.to_pyarrow().to_pylist()
     people = {person: k for k, person in enumerate({row["person"] for row in rows}, 1)}
     wins, losses = np.zeros((2, len(people) + 1, 3))
     for row in rows:
@@ -157,7 +157,7 @@ def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around)
         with counting(votes, bounded, may_be_empty=True, again=True) as counted:
             assert counted.weighed is not None
             steps.append([counted.scatter(expected, 2.0, bits)[0] for bits in range(4)])
-            by_row.append("item" in counted.weighed(0).columns)
+            by_row.append("item" in counted.weighed.columns)
     assert by_row == [True, False]
     assert steps[0] == steps[1]
     assert steps[0] == sorted(steps[0], reverse=True)
