@@ -22,6 +22,7 @@ from quietrank.promise.promise import Bounded, Promise
 from quietrank.votes import tally
 from quietrank.votes.read import Votes
 from quietrank.votes.sample import drawn, lot, sampled
+from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.tally import counting
 from tests.helpers import COLUMNS, ITEMS, Vote, columns_of
 from tests.postgres import server
@@ -176,7 +177,7 @@ def test_a_cut_connection_leaves_the_counts(tmp_path: Path, monkeypatch: pytest.
     """The server ends the session while the scatter is measured: the counts, which are paid for, come out."""
     with _postgres(tmp_path) as table:
         backend = table.get_backend()
-        honest = tally.scatter_sums
+        honest = scatter_sums
 
         def cut(*arguments: Any, **options: Any) -> Any:
             import psycopg

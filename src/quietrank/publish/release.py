@@ -317,8 +317,7 @@ def _ties(values: Any) -> TieModel | None:
 
 
 UNMEASURED = (
-    "Of ε, {} was spent on how much the votes of people vary, which could not be measured afterwards; it stays "
-    "spent."
+    "Of ε, {} was spent on how much the votes of people vary, which could not be measured afterwards; it stays spent."
 )
 
 

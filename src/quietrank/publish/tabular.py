@@ -188,7 +188,7 @@ def scatter_from_dict(values: Mapping[str, Any] | None) -> Scatter | None:
     if values is None:
         return None
     figures = {name: figure(value) for name, value in values.items() if name != "around"}
-    if any(value is None for value in figures.values()) or not is_part(figures.get("part", 1.0)):
+    if any(value is None for value in figures.values()) or not is_part(figures.get("part", 1.0) or 0.0):
         raise ValueError("its scatter cannot be read")
     return Scatter(Around(values["around"]), **figures)  # type: ignore[arg-type]  # checked above
 

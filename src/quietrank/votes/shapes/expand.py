@@ -34,12 +34,12 @@ def _unnested(table: ir.Table, each: Any, cells: Any, constants: Any, *, coded: 
     import ibis
 
     lists = table.select(**each, **{name: ibis.array(list(values)) for name, values in cells.items()}).view()
-    more = []
+    same = [*each]
     if coded:  # a code changes with the people around, so whether somebody is in a sample is noted by the id
-        lists, more = lists.mutate(**{LOT: lot(lists.person)}, person=codes(lists.person)).view(), [LOT]
+        lists, same = lists.mutate(**{LOT: lot(lists.person)}, person=codes(lists.person)).view(), [*each, LOT]
     fixed = {name: ibis.literal(list(values), type=f"array<{_type(values)}>") for name, values in constants.items()}
     return lists.select(
-        *each, *more, **{name: lists[name].unnest() for name in cells}, **{name: f.unnest() for name, f in fixed.items()}
+        *same, **{name: lists[name].unnest() for name in cells}, **{name: f.unnest() for name, f in fixed.items()}
     ).view()
 
 
