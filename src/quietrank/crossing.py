@@ -2,7 +2,8 @@
 
 The noise comes calibrated (`mechanisms/`). `cross` checks that the votes were bounded in the way the noise was
 calibrated for, recomputes the privacy loss and compares it with the promise, debits the ledger, and only then draws the
-noise; of the scatter, if it was bought, last, because what it is compared with comes from the noisy counts. Where a
+noise; of the scatter, if it was bought, last, because what it is compared with comes from the noisy counts. If the
+engine fails while it is measured, the counts, which are paid for and drawn, are released without it. Where a
 limit on people's votes is bought, `cross_people` debits everything first and draws the histogram; `cross` then spends
 what is left. A crash can waste budget; it cannot overspend it.
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quietrank.errors import PrivacyError
+from quietrank.errors import PrivacyError, VotesError
 from quietrank.mechanisms.limit import LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs, PublicSets
 from quietrank.mechanisms.scatter import Around, ScatterNoise
@@ -34,6 +35,8 @@ class Measured:
 
     around: Around
     steps: int
+    bits: int = 0
+    """k, where it is that of the people in a sample of one in 2^k; from public or noisy values"""
 
     def __repr__(self) -> str:
         return "Measured(confidential)"
@@ -107,10 +110,13 @@ def cross(
     noised = [_noised(tally, calibrated, tallies.people, payment.entry) for tally in tallies]
     if scatter is None or measure is None:
         return noised
-    exact = measure(noised)
+    try:
+        exact = measure(noised)
+    except VotesError:  # not why: the counts are paid for, and all that is said is that there is no scatter
+        return [replace(one, unmeasured=scatter.epsilon) for one in noised]
     payment.spend(scatter.loss)
     noisy = scatter.noise.add_to(np.array([one.steps for one in exact], dtype=np.int64))
-    scatters = (scatter.released(one.around, int(steps)) for one, steps in zip(exact, noisy, strict=True))
+    scatters = (scatter.released(one.around, int(steps), one.bits) for one, steps in zip(exact, noisy, strict=True))
     return [replace(one, scatter=known) for one, known in zip(noised, scatters, strict=True)]
 
 

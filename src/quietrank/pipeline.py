@@ -21,6 +21,7 @@ from quietrank.errors import PrivacyError, QuietrankError, SolverError, either, 
 from quietrank.estimate.methods import assumptions, estimate, expected_of, resolve
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.estimate.overall import NO_SCORES, OVERALL, overall, require_overall
+from quietrank.estimate.sample import bits_of
 from quietrank.maths.clustered import ClusterError
 from quietrank.maths.fit import Fit, fit_pairs
 from quietrank.maths.links import Link, LinkWord, get_link
@@ -891,8 +892,10 @@ class _Purchase:
             tallies = self._tallies(noised)
             method = _method_for_all(tallies, self.request.method)
             expected = [expected_of(one, method, self.request.ties) for one in tallies]
-            steps = self.counted.scatter(expected, float(scatter.most))
-            return [Measured(one.around, value) for one, value in zip(expected, steps, strict=True)]
+            # Where rows name nobody, only their order tells people apart: a sample of them would change with it.
+            bits = 0 if self.votes.shape.row_is_person else bits_of(tallies, scatter)
+            steps = self.counted.scatter(expected, float(scatter.most), bits)
+            return [Measured(one.around, value, bits) for one, value in zip(expected, steps, strict=True)]
 
         return self._tallies(
             cross(exact, noise, scatter=scatter, measure=measure, ledger=ledger, payment=self.payment)

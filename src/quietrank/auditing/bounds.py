@@ -26,6 +26,10 @@ ENOUGH = 0.99
 """Some pair must reach this part of the bound: otherwise the bound is too loose, and noise is wasted."""
 
 
+SAMPLES = (0, 1)
+"""k: the scatter is that of everybody, and of about half of the people, of whom some leave the sample and some enter"""
+
+
 @dataclass(frozen=True)
 class Moves:
     """What was seen on many pairs of neighbours."""
@@ -73,7 +77,8 @@ def check(case: Case, pairs: int, releases: int = 1) -> Moves:
             if index < releases or pair.skip_invalid:
                 changed |= _released_differently(case, pair, Path(folder))
             if index < len(Around) and case.privacy.unit is Unit.PERSON:
-                scatter = max(scatter, _scatter_moves(case, pair, list(Around)[index], Path(folder)))
+                around = list(Around)[index]
+                scatter = max(scatter, *(_scatter_moves(case, pair, around, bits, Path(folder)) for bits in SAMPLES))
                 histogram = max(histogram, _histogram_moves(case, pair, Path(folder)))
     # Of noise that only its law describes, the loss at one point is compared; with δ > 0 that may be far below ε.
     tight = case.perturbed is not None or norms.is_known(case.calibrated) or case.privacy.delta == 0
@@ -103,12 +108,13 @@ def _movement(case: Case, one: Seen, other: Seen) -> tuple[Fraction, Fraction]:
     return norms.moved(calibrated, difference), norms.allowed(calibrated)
 
 
-def _scatter_moves(case: Case, pair: Neighbouring, around: Around, folder: Path) -> float:
+def _scatter_moves(case: Case, pair: Neighbouring, around: Around, bits: int, folder: Path) -> float:
     """The loss of the scatter between these neighbours, as a part of what it costs; around the worst expectations."""
     signs = np.resize([1.0, -1.0], len(case.items))
     expected = Expected(around, {Around.EXPOSURES: (1 + signs) / 2, Around.PAIRS: 16 * signs}.get(around, signs / 2))
     try:
-        (one, noise), (other, _) = (trace.scatters(case, votes, expected) for votes in _files(case, pair, folder))
+        sides = (trace.scatters(case, votes, expected, bits) for votes in _files(case, pair, folder))
+        (one, noise), (other, _) = sides
     except QuietrankError:
         return 0.0  # a file that cannot be used; `see` compares how it is refused
     return float(np.abs(one - other).sum()) / noise.noise.scale / noise.epsilon

@@ -133,8 +133,9 @@ def cross(tallies: Tallies, calibrated: Calibrated, ledger: Ledger | None = None
     return crossing.cross(tallies, calibrated, ledger=ledger)
 
 
-def scatters(case: Case, read_from: Votes, expected: Expected) -> tuple[Integers, ScatterNoise]:
-    """The exact scatter of each group around what is expected, in steps, and the noise that a release would add."""
+def scatters(case: Case, read_from: Votes, expected: Expected, bits: int = 0) -> tuple[Integers, ScatterNoise]:
+    """The exact scatter of each group around what is expected, in steps, and the noise that a release would add; of one
+    person in 2^bits."""
     part = scatter.price("auto", case.promise)
     counts = case.of_epsilon(scatter.rest_of(case.privacy.epsilon, part)).calibrated
     noise = scatter.scatter_noise(counts, case.privacy.epsilon, part)
@@ -142,7 +143,7 @@ def scatters(case: Case, read_from: Votes, expected: Expected) -> tuple[Integers
     bounded = counts.promise.bounded(counts.clip)
     with tally.counting(read_from, bounded, may_be_empty=True, again=True) as counted:
         groups = [expected] * len(counted.tallies)
-        return np.array(counted.scatter(groups, float(noise.most))), noise
+        return np.array(counted.scatter(groups, float(noise.most), bits)), noise
 
 
 def histogram(case: Case, read_from: Votes) -> tuple[Integers, LimitNoise] | None:

@@ -85,6 +85,8 @@ class NoisyTally:
     """the condition that rows had to meet to be counted"""
     public_sets: PublicSets | None = None
     """under a public design, the best–worst sets that were shown, if the method needs it"""
+    unmeasured: float = 0.0
+    """the part of ε that was spent on a scatter which could then not be measured"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
@@ -139,6 +141,7 @@ class NoisyTally:
             limit=limit,
             where=where,
             public_sets=noised.public_sets,
+            unmeasured=noised.unmeasured,
         )
 
     @cached_property

@@ -95,8 +95,13 @@ class Sources:
             return np.full(self.draws, independent), (INDEPENDENT_VOTES,)
         if has_limit(noisy) and people is not None:
             square = largest_square(Promise(noisy.privacy, noisy.items), None)
-            return self._centred(np.full(self.draws, people * float(square))), (AT_MOST,)
-        return np.full(self.draws, independent), (INDEPENDENT_ANSWERS,)
+            return self._centred(np.full(self.draws, people * float(square))), (AT_MOST.format(self._why),)
+        return np.full(self.draws, independent), (INDEPENDENT_ANSWERS.format(self._why),)
+
+    @property
+    def _why(self) -> str:
+        """Why it is not known how much the votes of people vary."""
+        return "what was bought could not be measured" if self.noisy.unmeasured else "nothing was spent on knowing"
 
     def _added_up(self, joint: JointScatter) -> Floats:
         """Σ‖Σ_g r_g‖² over people: where each is in one group, the sum of the groups' Σ‖r_g‖².
@@ -143,16 +148,13 @@ AS_ONE = (
     "For the intervals over all groups it is assumed that what a person said in one group hangs together with what "
     "they said in another as much as it can: these intervals are rather too wide than too narrow."
 )
-AT_MOST = (
-    "For the intervals it is assumed that each person's answers hang together as much as answers can: nothing was "
-    "spent on knowing."
-)
+AT_MOST = "For the intervals it is assumed that each person's answers hang together as much as answers can: {}."
 INDEPENDENT_VOTES = (
     "For the intervals votes are taken to be independent: where people cast several, intervals are too narrow."
 )
 INDEPENDENT_ANSWERS = (
-    "For the intervals the votes of one person are taken to be independent, which they seldom are: nothing was spent "
-    "on knowing, so intervals may be too narrow."
+    "For the intervals the votes of one person are taken to be independent, which they seldom are: {}, so intervals "
+    "may be too narrow."
 )
 
 

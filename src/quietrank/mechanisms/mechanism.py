@@ -174,6 +174,8 @@ class Noised:
     """how much the votes of people vary, if that was bought"""
     public_sets: PublicSets | None = None
     """under a public design, the best–worst sets that were shown, if they were counted"""
+    unmeasured: float = 0.0
+    """the part of ε that was spent on a scatter which could then not be measured"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)

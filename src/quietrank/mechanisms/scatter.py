@@ -1,7 +1,9 @@
 """The scatter: one scalar that says how much the votes of people vary, bought beside the tally for a small share of ε.
 
 Each unit adds min(‖r‖², C²), r what it adds to the net wins or how far that is from what the release expects, so the
-scalar moves by at most C² whatever r is. docs/proofs/scatter.md derives C² and the composition with the tally.
+scalar moves by at most C² whatever r is. Where there are very many people, it is measured on those whose ids have k
+leading zero bits in their MD5, with the same noise, and both are multiplied by 2^k afterwards. docs/proofs/scatter.md
+derives C², the sample and the composition with the tally.
 """
 
 from __future__ import annotations
@@ -25,6 +27,11 @@ STEPS = 2**22
 
 USUAL_SHARE, MOST_USUAL = 0.22, 0.05
 """the share is 0.22·√(ε/n), at most 5 %: there the error of the scalar disappears in that of the counts"""
+
+SAMPLE = 50_000
+"""people are enough: there the scalar of a sample is off by about 1 % (docs/uncertainty.md)"""
+MOST_BITS = 30
+"""of an MD5 that are looked at"""
 
 Share = float | Literal["auto"]
 
@@ -54,6 +61,13 @@ class Scatter:
     """C², the most that one unit adds"""
     epsilon: float
     """what it cost"""
+    part: float = 1.0
+    """of the people that it was measured on, 2^-k; value and scale are 2^k times those of the sample"""
+
+    @property
+    def bits(self) -> int:
+        """k"""
+        return -int(math.log2(self.part))
 
 
 @dataclass(frozen=True)
@@ -82,9 +96,11 @@ class ScatterNoise:
         """The privacy loss of this noise, recomputed from the sensitivity before every draw."""
         return Cost.pure(laplace_privacy_loss(self.noise.scale, _reach(self.promise)))
 
-    def released(self, around: Around, noisy: int) -> Scatter:
-        """The noisy value, in votes², and what is public about its noise."""
-        return Scatter(around, noisy * self.step, self.noise.scale * self.step, float(self.most), self.epsilon)
+    def released(self, around: Around, noisy: int, bits: int = 0) -> Scatter:
+        """The noisy value, in votes², and what is public about its noise; the value of a sample, one person in 2^bits,
+        with noise on it already, stands for everybody."""
+        unit = self.step * 2**bits
+        return Scatter(around, noisy * unit, self.noise.scale * unit, float(self.most), self.epsilon, 2.0**-bits)
 
 
 def scatter_noise(counts: Calibrated, epsilon: float, part: float) -> ScatterNoise:
@@ -117,6 +133,16 @@ def largest_square(promise: Promise, clip: Clip | None) -> Fraction:
         degrees = (len(near) for near in promise.items.graph.neighbours)
         squares.append(Fraction(promise.spread * sum(degree**2 for degree in degrees), 4))
     return min(squares)
+
+
+def sample_bits(people: float) -> int:
+    """k, so that of this many people 50,000 to 100,000 are expected in a sample of one in 2^k; 0 where all are."""
+    return min(MOST_BITS, max(0, (int(people) // SAMPLE).bit_length() - 1))
+
+
+def is_part(part: float) -> bool:
+    """Whether it is 2^-k, of a sample that can be drawn."""
+    return part in {2.0**-bits for bits in range(MOST_BITS + 1)}
 
 
 def price(share: Share, promise: Promise) -> float:

@@ -316,6 +316,11 @@ def _ties(values: Any) -> TieModel | None:
     return TieModel(text(values["model"]), parameter, chance, low, high)
 
 
+UNMEASURED = (
+    "Of ε, {} was spent on how much the votes of people vary, which could not be measured afterwards; it stays spent."
+)
+
+
 def make_release(
     noisy: NoisyTally, estimate: Estimate, view: View = USUAL, tell: Callable[[float], None] = lambda done: None
 ) -> Release:
@@ -338,6 +343,8 @@ def make_release(
         if ties is not None and known.ties is not None:
             low, high = known.ties
             ties = replace(ties, chance_low=min(low, ties.chance), chance_high=max(high, ties.chance))
+    if noisy.unmeasured:
+        notes.append(UNMEASURED.format(plain_number(noisy.unmeasured)))
     if noisy.limit is not None:
         notes.append(noisy.limit.note)
     if noisy.where is not None:

@@ -174,16 +174,21 @@ def limit_from_dict(values: Mapping[str, Any] | None) -> ChosenLimit | None:
 
 
 def scatter_to_dict(scatter: Scatter | None) -> dict[str, Any] | None:
-    return None if scatter is None else asdict(scatter) | {"around": scatter.around.value}
+    """As plain values; without the part of the people it was measured on where that is everybody, as it always was in
+    earlier versions."""
+    if scatter is None:
+        return None
+    values = asdict(scatter) | {"around": scatter.around.value}
+    return {name: value for name, value in values.items() if name != "part" or value != 1}
 
 
 def scatter_from_dict(values: Mapping[str, Any] | None) -> Scatter | None:
-    from quietrank.mechanisms.scatter import Around, Scatter
+    from quietrank.mechanisms.scatter import Around, Scatter, is_part
 
     if values is None:
         return None
     figures = {name: figure(value) for name, value in values.items() if name != "around"}
-    if any(value is None for value in figures.values()):
+    if any(value is None for value in figures.values()) or not is_part(figures.get("part", 1.0) or 0.0):
         raise ValueError("its scatter cannot be read")
     return Scatter(Around(values["around"]), **figures)  # type: ignore[arg-type]  # checked above
 

@@ -21,6 +21,7 @@ from quietrank.arrays import Floats, Integers
 from quietrank.errors import ReleaseError, either
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.estimate.overall import SumLaw
+from quietrank.estimate.sample import most_bits
 from quietrank.mechanisms.limit import BINS, ChosenLimit, limit_noise
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs, PublicSets
 from quietrank.mechanisms.registry import MECHANISMS
@@ -33,6 +34,7 @@ from quietrank.publish.tabular import (
     DAMAGE,
     NoiseRecord,
     damage,
+    figure,
     json_text,
     limit_from_dict,
     limit_to_dict,
@@ -93,6 +95,7 @@ def to_dict(tally: NoisyTally | GroupedTally) -> dict[str, Any]:
         "law": tally.law.to_dict(),
         "public": _public_to_dict(tally),
         "scatter": scatter_to_dict(tally.scatter),
+        **({"unmeasured": tally.unmeasured} if tally.unmeasured else {}),
         "limit": limit_to_dict(tally.limit),
         "rows_skipped": tally.rows_skipped,
         "where": tally.where,
@@ -123,6 +126,7 @@ def _grouped(values: Mapping[str, Any]) -> GroupedTally:
     group_of = GroupOf(values.get("group_of", GroupOf.PERSON))  # earlier versions knew no other
     tallies = tuple((group, _tally(one, groups, group_of)) for group, one in values["groups"].items())
     _require(len({(one.items, one.ledger_entry) for _, one in tallies}) == 1, "the groups were not made together")
+    _require_sample([one for _, one in tallies])
     votes, privacy = values.get("public", {}).get("votes"), tallies[0][1].privacy
     _require(votes is None or privacy.votes_are_public, "the number of votes is not public under its promise")
     known = None if votes is None else int(_integers([votes], 1)[0])
@@ -133,15 +137,15 @@ def _grouped(values: Mapping[str, Any]) -> GroupedTally:
 def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: GroupOf = GroupOf.PERSON) -> NoisyTally:
     privacy, items = privacy_from_dict(values["privacy"]), _items(values["items"])
     scatter, limit = scatter_from_dict(values.get("scatter")), limit_from_dict(values.get("limit"))
-    left = privacy.epsilon
+    left, unmeasured = privacy.epsilon, _unmeasured(values, scatter)
     if limit is not None and limit.epsilon > 0:
         left = _left(left, limit.epsilon)
     whole = Promise(privacy, items, groups, group_of)
     if whole.votes_are_public and values["public"]["total"] is None:
         whole = replace(whole, leaves_out=True)
     kept = whole.changed(epsilon=left)
-    if scatter is not None:
-        kept = kept.changed(epsilon=_left(left, scatter.epsilon))
+    if part := unmeasured if scatter is None else scatter.epsilon:
+        kept = kept.changed(epsilon=_left(left, part))
     noise = _noise(values, kept)
     _require(scatter is None or _is_bought(scatter, noise, left), "its scatter is not what was paid for")
     _require(limit is None or _is_chosen(limit, whole), "its limit is not what was paid for")
@@ -152,11 +156,30 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
         where is None or not _total_after(values, privacy), "the number of votes is not public after its condition"
     )
     alternatives = NoiseRecord.from_dict(values["mechanism"]).alternatives
-    noised = replace(_noised(values, noise), scatter=scatter)
-    return NoisyTally.of(
+    noised = replace(_noised(values, noise), scatter=scatter, unmeasured=unmeasured)
+    tally = NoisyTally.of(
         noise, noised, epsilon=privacy.epsilon, rows_skipped=skipped, notes=notes, alternatives=alternatives,
         limit=limit, where=where,
     )  # fmt: skip
+    if groups is None:
+        _require_sample([tally])
+    return tally
+
+
+def _unmeasured(values: Mapping[str, Any], scatter: Scatter | None) -> float:
+    """What was spent on a scatter that could not be measured."""
+    part = figure(values.get("unmeasured", 0.0))
+    _require(part is not None and part >= 0, "what was spent on its scatter cannot be read")
+    _require(part == 0 or scatter is None, "it has a scatter that could not be measured")
+    return float(part or 0.0)
+
+
+def _require_sample(tallies: Sequence[NoisyTally]) -> None:
+    """All groups were measured on the same sample, and it is no smaller than their public numbers allow: with fewer
+    people nobody would have drawn one."""
+    bits = {one.scatter.bits for one in tallies if one.scatter is not None}
+    sound = len(bits) <= 1 and max(bits, default=0) <= most_bits(tallies)
+    _require(sound, "its scatter was not measured on this part of the people")
 
 
 def _total_after(values: Mapping[str, Any], privacy: Privacy) -> bool:
@@ -180,7 +203,7 @@ def _is_chosen(limit: ChosenLimit, promise: Promise) -> bool:
 def _is_bought(scatter: Scatter, noise: Calibrated, epsilon: float) -> bool:
     """Whether its noise is the one that this part of ε buys."""
     bought = scatter_noise(noise, epsilon, scatter.epsilon)
-    return replace(scatter, value=0.0) == bought.released(scatter.around, 0)
+    return replace(scatter, value=0.0) == bought.released(scatter.around, 0, scatter.bits)
 
 
 def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:

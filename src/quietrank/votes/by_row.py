@@ -20,6 +20,7 @@ from quietrank.arrays import Integers
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import PERSON_GRID, Bounded
 from quietrank.votes.read import Votes
+from quietrank.votes.sample import drawn, require_ids
 from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import kept, reading
 
@@ -91,11 +92,14 @@ def counted(votes: Votes, bounded: Bounded, table: ir.Table) -> RowSums | None:
     return RowSums(a, b, wins, total - wins, 2 * tied, rows * len(pairs), people)
 
 
-def item_sums(votes: Votes, bounded: Bounded, table: ir.Table) -> ir.Table:
+def item_sums(votes: Votes, bounded: Bounded, table: ir.Table, bits: int = 0) -> ir.Table:
     """What each item of each person has won, in half votes, and the weight of the votes on it: person (numbered), item,
-    won, weight; all in the units of the weights, as `scatter_sums` adds them up from votes."""
+    won, weight; all in the units of the weights, as `scatter_sums` adds them up from votes. Of one person in 2^bits."""
     import ibis
 
+    require_ids(votes, bits)
+    if bits:  # by the id, before people are numbered
+        table = table.filter(drawn(table.person, bits))
     pairs, items = _pairs(votes), range(len(votes.items))
     terms: list[list[str]] = [["0"] for _ in items]
     met: list[list[str]] = [["0"] for _ in items]

@@ -18,6 +18,7 @@ from quietrank.estimate.methods import Expected
 from quietrank.maths.davidson import win_rate
 from quietrank.mechanisms.scatter import STEPS, Around
 from quietrank.promise.promise import PERSON_GRID
+from quietrank.votes.joins import both_sides
 from quietrank.votes.sets import shown_columns, sides
 
 if TYPE_CHECKING:
@@ -95,10 +96,11 @@ def _sides(rows: ir.Table) -> ir.Table:
     """What each item of a vote has won, in half votes, and the vote's weight."""
     if shown_columns(rows):
         return sides(rows, ["person", "group"], "weight")
-    y = rows.y if "y" in rows.columns else 2
-    a = rows.select("person", "group", item=rows.a, won=rows.weight * y, weight=rows.weight)
-    b = rows.select("person", "group", item=rows.b, won=rows.weight * (2 - y), weight=rows.weight)
-    return a.union(b)
+    y, weight = rows.y if "y" in rows.columns else 2, rows.weight
+    return both_sides(
+        rows, ["person", "group"], {"item": rows.a, "won": weight * y, "weight": weight},
+        {"item": rows.b, "won": weight * (2 - y), "weight": weight},
+    )  # fmt: skip
 
 
 def _off_the_line(people: ir.Table, expected: Sequence[Expected], scale: float, shown: int) -> ir.Table:
@@ -128,9 +130,10 @@ def _around_pairs(rows: ir.Table, expected: Sequence[Expected]) -> ir.Table:
     known = won.mutate(gap=gap).left_join(_chances(nus), [("gap", "difference"), ("group", "of_group")])
     beyond = _rounded(known.won.cast("float64") / 2.0 - known.weight.cast("float64") * known.chance, LARGEST)
     pairs = known.select("person", "group", "a", "b", beyond=beyond).view()
-    sides = pairs.select("person", "group", item=pairs.a, beyond=pairs.beyond).union(
-        pairs.select("person", "group", item=pairs.b, beyond=-pairs.beyond)
-    )
+    sides = both_sides(
+        pairs, ["person", "group"], {"item": pairs.a, "beyond": pairs.beyond},
+        {"item": pairs.b, "beyond": -pairs.beyond},
+    )  # fmt: skip
     sums = sides.group_by("person", "group", "item").agg(residual=sides.beyond.sum().cast("int64"))
     zero = ibis.literal(0, type="int64")
     return sums.mutate(weight=zero, along=zero)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.votes.joins import names_table, with_askable, with_place
 from quietrank.votes.read import Votes
+from quietrank.votes.sample import LOT
 from quietrank.votes.shapes.best_worst import ANSWER_FLAWS, SET_FLAWS
 from quietrank.votes.shapes.shape import UNANSWERED
 from quietrank.votes.sources import kept
@@ -73,7 +74,7 @@ def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
     flaw (0 if there is none, below 0 if the row is left out), and where a row stands for several votes, their count.
     Temporary and confidential; `named`: every vote must name its person."""
     rows = judged(votes, named=named)
-    columns = {name: rows[name] for name in ("person", "count") if name in rows.columns}
+    columns = {name: rows[name] for name in ("person", LOT, "count") if name in rows.columns}
     small = {name: rows[name].cast("int8") for name in ("y", "flaw") if name in rows.columns}
     coded = _coded_sets(votes, rows) if votes.shape.in_sets else {"a": rows.place_a, "b": rows.place_b}
     if votes.groups is not None:

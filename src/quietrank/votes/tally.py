@@ -9,9 +9,10 @@ several votes there are at most 2^40.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from quietrank.votes.bound import people_by_votes, votes_of_people, weigh
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes
+from quietrank.votes.sample import require_ids, sampled
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.sets import shown_columns, sides
 from quietrank.votes.snapshot import number_of_votes, snapshot
@@ -57,13 +59,17 @@ class Counting:
     source: Source
     weighed: ir.Table | None
     """the rows that count, with their weights, or what each person's items have won and weigh; confidential"""
+    sample: Callable[[int], ir.Table] | None = None
+    """the same of one person in 2^bits"""
 
-    def scatter(self, expected: Sequence[Expected], most: float) -> list[int]:
-        """Of each group: the sum over people of their scatter around what is expected, each at most STEPS."""
-        if self.weighed is None:
+    def scatter(self, expected: Sequence[Expected], most: float, bits: int = 0) -> list[int]:
+        """Of each group: the sum over people of their scatter around what is expected, each at most STEPS; over one
+        person in 2^bits."""
+        if self.weighed is None or self.sample is None:
             raise AssertionError("votes that stand alone have no scatter")
-        groups = self.tallies.groups
-        sums = collect(self.source, scatter_sums(self.weighed, expected, most, grouped=groups is not None))
+        groups, rows = self.tallies.groups, self.sample(bits) if bits else self.weighed
+        query = scatter_sums(rows, expected, most, grouped=groups is not None)
+        sums = collect(self.source, query, "measuring how much people vary")
         steps = np.zeros(len(self.tallies), dtype=np.int64)
         place = _integers(sums["group"]) if groups is not None else np.zeros(len(sums), dtype=np.int64)
         steps[place] = _integers(sums["steps"])
@@ -86,7 +92,8 @@ def counting(
             if rows is not None:
                 of_items = _Counted(rows.by_item, rows.votes, rows.people)
                 tallies = _tallies(votes, bounded, of_items, by_pair=False, may_be_empty=may_be_empty)
-                yield Counting(tallies, votes.source, by_row.item_sums(votes, bounded, table))
+                sums = partial(by_row.item_sums, votes, bounded, table)
+                yield Counting(tallies, votes.source, sums(), sums)
                 return
     with taking(votes, bounded) as taken:
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
@@ -126,7 +133,9 @@ class Taken:
         if not by_pair and one_pass.applies(self.marked, bounded):
             counted = self._in_one_pass(bounded)
             tallies = _tallies(votes, bounded, counted, by_pair=False, may_be_empty=may_be_empty)
-            return Counting(tallies, votes.source, one_pass.usable(self.marked, bounded))
+            return Counting(
+                tallies, votes.source, one_pass.usable(self.marked, bounded), partial(self._sample, bounded)
+            )
         weighed, in_sets = weigh(self.usable, bounded, self.people), votes.items.in_sets
         queries = {"sums": _pair_sums(weighed) if by_pair and not in_sets else _item_sums(weighed)}
         if by_pair and in_sets:
@@ -138,7 +147,15 @@ class Taken:
         sets = _columns(answers["sets"]) if "sets" in answers else None
         counted = _Counted(_columns(answers["sums"]), rows, people, sets)
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
-        return Counting(tallies, votes.source, weighed)
+        return Counting(tallies, votes.source, weighed, partial(self._sample, bounded))
+
+    def _sample(self, bounded: Bounded, bits: int) -> ir.Table:
+        """The votes of one person in 2^bits; a weight depends on the votes of its own person alone."""
+        require_ids(self.votes, bits)
+        assert self.people is not None
+        if one_pass.applies(self.marked, bounded):
+            return one_pass.usable(sampled(self.marked, None, bits), bounded)
+        return weigh(sampled(self.usable, self.people, bits), bounded, self.people)
 
     def _in_one_pass(self, bounded: Bounded) -> _Counted:
         import pyarrow.compute as pc

@@ -142,7 +142,8 @@ def test_one_query_gives_the_sums_of_the_snapshot() -> None:
 
 @pytest.mark.parametrize("around", [Around.ZERO, Around.VOTES, Around.EXPOSURES])
 def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around) -> None:
-    """The scatter of people, too, is the same bit for bit, whether or not a row is made for each vote."""
+    """The scatter of people, too, is the same bit for bit, whether or not a row is made for each vote; also that of a
+    sample, which is of the same people."""
     rng = np.random.default_rng(4)
     cells = rng.choice(np.array(["1", "2", "0", ""], object), size=(300, 3), p=[0.4, 0.2, 0.1, 0.3])
     table = pa.table(
@@ -155,11 +156,12 @@ def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around)
         votes = qr.read_votes(table, ITEMS, skip_invalid=skip)
         with counting(votes, bounded, may_be_empty=True, again=True) as counted:
             assert counted.weighed is not None
-            steps.append(counted.scatter(expected, 2.0))
+            steps.append([counted.scatter(expected, 2.0, bits)[0] for bits in range(4)])
             by_row.append("item" in counted.weighed.columns)
     assert by_row == [True, False]
     assert steps[0] == steps[1]
-    assert steps[0][0] > 0
+    assert steps[0] == sorted(steps[0], reverse=True)
+    assert steps[0][0] > steps[0][3] > 0
 
 
 @pytest.mark.parametrize(("person", "cell"), [("q", "9"), ("", "1"), ("q", "x ")])

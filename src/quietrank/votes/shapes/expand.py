@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quietrank.votes import files
+from quietrank.votes.sample import LOT, lot
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -21,7 +22,7 @@ def expanded(
 ) -> ir.Table:
     """`each` is repeated for every vote; `cells` and `constants` have one entry per vote of a row, in the same order.
 
-    `coded`: where that is faster, people become whole numbers.
+    `coded`: where that is faster, people become whole numbers, with a `lot` for the sample (votes/sample.py).
     """
     if table.get_backend().name == "duckdb":
         return _unnested(table, each, cells, constants, coded=coded)
@@ -33,11 +34,12 @@ def _unnested(table: ir.Table, each: Any, cells: Any, constants: Any, *, coded: 
     import ibis
 
     lists = table.select(**each, **{name: ibis.array(list(values)) for name, values in cells.items()}).view()
-    if coded:
-        lists = lists.mutate(person=codes(lists.person)).view()
+    same = [*each]
+    if coded:  # a code changes with the people around, so whether somebody is in a sample is noted by the id
+        lists, same = lists.mutate(**{LOT: lot(lists.person)}, person=codes(lists.person)).view(), [*each, LOT]
     fixed = {name: ibis.literal(list(values), type=f"array<{_type(values)}>") for name, values in constants.items()}
     return lists.select(
-        *each, **{name: lists[name].unnest() for name in cells}, **{name: f.unnest() for name, f in fixed.items()}
+        *same, **{name: lists[name].unnest() for name in cells}, **{name: f.unnest() for name, f in fixed.items()}
     ).view()
 
 
