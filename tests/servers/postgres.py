@@ -144,6 +144,10 @@ def _make_database(server: PostgresServer) -> None:
     words = {"user": SUPERUSER, "password": SUPERUSER_PASSWORD, "dbname": "postgres"}
     with psycopg.connect(host=HOST, port=server.port, autocommit=True, **words) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(USER), PASSWORD))
+        # Turkish: wherever text is lowered or ordered by the collation instead of by itself, tests see it.
+        as_in_turkish = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR'"
         connection.execute(
-            sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(USER))
+            sql.SQL(f"CREATE DATABASE {{}} OWNER {{}} {as_in_turkish}").format(
+                sql.Identifier(DATABASE), sql.Identifier(USER)
+            )
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
 from quietrank.votes.cells import text as as_text
+from quietrank.votes.cells import lowered, trimmed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -305,9 +306,9 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Div": lambda a, b: a / b,
 }
 _TEXT: dict[str, Callable[[Any], Any]] = {
-    "Lower": lambda text: text.lower(),
+    "Lower": lowered,
     "Upper": lambda text: text.upper(),
-    "Trim": lambda text: text.strip(),
+    "Trim": trimmed,
     "Length": lambda text: text.length(),
 }
 _TYPES = {
