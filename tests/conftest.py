@@ -4,9 +4,15 @@ run in part."""
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.servers.keepers import Keeper, duckdb_file, postgres_database, spark_views
+from tests.servers.postgres import PostgresServer, postgres_server
+from tests.servers.spark import spark_session
 
 settings.register_profile(
     "quietrank", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -27,3 +33,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, item in enumerate(same):
             if place not in kept:
                 item.add_marker(pytest.mark.slow)
+
+
+ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.engines)
+ON_SPARK = pytest.param("spark", marks=[pytest.mark.engines, pytest.mark.xdist_group("spark")])
+"""Spark takes long to start: its tests are all run by one process (pytest -n … --dist loadgroup)."""
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; a test that uses it is marked `engines`."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark session; a test that uses it is marked `engines` and xdist_group("spark")."""
+    with spark_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture(scope="session", params=["duckdb", ON_POSTGRES, ON_SPARK])
+def keeper(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeper]:
+    """Every engine that votes may lie in, one after the other."""
+    if request.param == "duckdb":
+        opened = duckdb_file(tmp_path_factory.mktemp("duckdb"))
+    elif request.param == "postgres":
+        opened = postgres_database(request.getfixturevalue("postgres"))
+    else:
+        opened = spark_views(request.getfixturevalue("spark"))
+    with opened as where:
+        yield where
+        where.empty()

@@ -15,7 +15,7 @@ from quietrank.statistics.method import Method
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.tallies import Tally
 from tests.helpers import ITEMS, Vote, columns_of, from_arrow
-from tests.postgres import server
+from tests.servers.postgres import postgres_server
 from tests.steps import choose, for_items, tally_pairs, tally_votes
 
 VOTES: list[Vote] = [
@@ -34,7 +34,8 @@ PROMISES = [
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Any]:
-    with server() as connection:
+    with postgres_server() as server:
+        connection = server.ibis()
         # A collation that takes Ann for ann, and é for e: nothing that PostgreSQL calls deterministic.
         connection.raw_sql(
             "CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"

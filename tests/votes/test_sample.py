@@ -25,7 +25,7 @@ from quietrank.votes.sample import drawn, lot, sampled
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.tally import counting
 from tests.helpers import COLUMNS, ITEMS, Vote, columns_of
-from tests.postgres import server
+from tests.servers.postgres import postgres_server
 
 IDS = [f"{word}{k}" for k in range(40) for word in ("Ann", "ann", "é", "e\u0301", "'", "🐘 ", "")]
 NUMBERS = list(range(-5, 200))
@@ -89,7 +89,8 @@ def test_the_table_of_people_may_know_more() -> None:
 
 @contextmanager
 def _postgres(tmp_path: Path) -> Iterator[Any]:
-    with server() as connection:
+    with postgres_server() as server:
+        connection = server.ibis()
         connection.raw_sql(
             "CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
         ).close()

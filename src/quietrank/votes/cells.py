@@ -1,9 +1,16 @@
-"""Columns of cells in, text and outcomes out, still in their engine."""
+"""Columns of cells in, text and outcomes out, still in their engine: the same text on every engine.
+
+What Ibis calls strip and lower is not the same everywhere. Its strip takes the letters v and f off in Spark, which does
+not know the escapes of \\v and \\f. Lower case follows the collation in PostgreSQL, and İ is i in one engine and i with
+a dot above in another. So both are defined here, and words mean the same wherever votes are kept.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from quietrank.votes.engines import engine_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -16,7 +23,7 @@ def text(column: ir.Value) -> ir.Value:
     import ibis
 
     if not column.type().is_floating():
-        return column.cast("string")
+        return engine_of(column).uncollated(column.cast("string"))
     # Ibis's floor is an integer, which infinity and numbers beyond 2^53 do not have: one half stands in for them.
     small = ibis.ifelse(column.abs() < 2**53, column, 0.5)
     return ibis.cases(
@@ -31,6 +38,23 @@ def first_of(cases: list[tuple[ir.Value, int]]) -> ir.Value:
     import ibis
 
     return ibis.cases(*cases, else_=None).cast("int16")
+
+
+def as_number(flag: ir.Value) -> ir.Value:
+    """1 where the condition holds, 0 where it does not; PostgreSQL does not cast conditions to numbers this wide."""
+    import ibis
+
+    return ibis.ifelse(flag, ibis.literal(1, type="int64"), ibis.literal(0, type="int64"))
+
+
+def trimmed(cell: ir.Value) -> ir.Value:
+    """Text without blanks at its ends."""
+    return engine_of(cell).trimmed(cell)
+
+
+def lowered(cell: ir.Value) -> ir.Value:
+    """Text in lower case, each character by itself, as Python does; of ASCII alone in SQLite, which knows no other."""
+    return engine_of(cell).lowered(cell)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from quietrank.promise.privacy import GroupOf, Unit, UnitWord
 from quietrank.promise.promise import Bounded
 from quietrank.render.screen import visible
 from quietrank.votes import files
+from quietrank.votes.cells import lowered, trimmed
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
 from quietrank.votes.sets import shown_columns, size
@@ -261,7 +262,7 @@ def _codings(votes: Votes) -> tuple[str, ...]:
     rows = votes.rows(numbered=True)
     if not isinstance(votes.shape, Long) or votes.shape.outcome is None or "said" not in rows.columns:
         return ()
-    values = collect(votes.source, rows.select(said=rows.said.strip().lower()).distinct().limit(MOST_VALUES + 1))
+    values = collect(votes.source, rows.select(said=lowered(trimmed(rows.said))).distinct().limit(MOST_VALUES + 1))
     said = [value or "" for value in values["said"].to_pylist()]
     if not (fit := fitting(said)) or votes.shape.words.declared:
         return ()

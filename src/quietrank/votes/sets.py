@@ -12,6 +12,8 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
+from quietrank.votes.cells import as_number
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -44,5 +46,5 @@ def _side(rows: ir.Table, k: int, keys: Sequence[str], weight: str) -> ir.Table:
 
 def size(rows: ir.Table) -> ir.Value:
     """m, the number of items shown."""
-    numbers = [rows[name].notnull().cast("int64") for name in shown_columns(rows)]
+    numbers = [as_number(rows[name].notnull()) for name in shown_columns(rows)]
     return reduce(lambda one, other: one + other, numbers)

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
+from quietrank.votes.cells import lowered, trimmed
 from quietrank.votes.cells import text as as_text
+from quietrank.votes.engines import SQLITE, Engine, engine_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -221,14 +223,14 @@ class _Reader:
         name, value = node.to.this.name, self.read(node.this)
         if name not in _TYPES:
             raise _not_allowed(node)
-        if value.type().is_string() and _TYPES[name] != "string" and self._engine == "sqlite":
+        if value.type().is_string() and _TYPES[name] != "string" and self._engine is SQLITE:
             raise _refusal("SQLite turns text that is no number into 0 without a word; convert the column beforehand")
         # One gap makes a column of whole numbers floating point, and every other 7 in it 7.0: as text it stays 7.
         return as_text(value) if _TYPES[name] == "string" else value.cast(_TYPES[name])
 
     @property
-    def _engine(self) -> str:
-        return str(self.table.get_backend().name)
+    def _engine(self) -> Engine:
+        return engine_of(self.table)
 
     def _condition(self, node: Any) -> Any:
         value = self.read(node)
@@ -258,7 +260,7 @@ class _Reader:
             raise _refusal(
                 f"{_sql(left)} is a {_kind(a)} and {_sql(right)} a {_kind(b)}, which cannot be compared{remedy}"
             )
-        return a, b
+        return (self._engine.comparable(a), self._engine.comparable(b)) if a.type().is_string() else (a, b)
 
 
 def _as_number(node: Any) -> str:
@@ -305,9 +307,9 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Div": lambda a, b: a / b,
 }
 _TEXT: dict[str, Callable[[Any], Any]] = {
-    "Lower": lambda text: text.lower(),
+    "Lower": lowered,
     "Upper": lambda text: text.upper(),
-    "Trim": lambda text: text.strip(),
+    "Trim": trimmed,
     "Length": lambda text: text.length(),
 }
 _TYPES = {

@@ -18,8 +18,8 @@ ENGINES: dict[str, Engine] = {engine.name: engine for engine in (DUCKDB, POSTGRE
 """by the names that Ibis gives them"""
 
 
-def engine_of(table: ir.Table) -> Engine:
-    """The engine of an Ibis table; one is refused unless it is known how to compare bytes in it."""
+def engine_of(table: ir.Table | ir.Value) -> Engine:
+    """The engine of an Ibis table or column; one is refused unless it is known how to compare bytes in it."""
     import ibis.common.exceptions as ibis_errors
 
     try:

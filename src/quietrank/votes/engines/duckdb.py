@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import option
-from quietrank.votes.engines.engine import Engine
+from quietrank.votes.engines.engine import Engine, builtin, bytes_of_one
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -16,9 +16,10 @@ class DuckDB(Engine):
     title = "DuckDB"
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
-        import ibis
+        return builtin("encode", bytes_of_one)(text)
 
-        return ibis.udf.scalar.builtin(_encode, name="encode")(text)
+    def lowered(self, text: ir.Value) -> ir.Value:
+        return text.replace("İ", "i̇").lower()  # as Spark and Python do; DuckDB would make it an i
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -49,10 +50,6 @@ class DuckDB(Engine):
             return super()._keep(backend, name, rows, by)
         finally:
             backend.con.execute(f"SET preserve_insertion_order = {str(before).lower()}")
-
-
-def _encode(text: str) -> bytes:
-    raise NotImplementedError("runs in the engine")
 
 
 DUCKDB = DuckDB()

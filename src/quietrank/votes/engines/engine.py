@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
+BLANKS = " \t\n\r"
+"""what is taken off the ends of a cell; every engine can be told exactly these"""
+
+
 class Engine(ABC):
     """One kind of database that votes can be counted in; it knows no connection, only how to use one."""
 
@@ -35,6 +39,22 @@ class Engine(ABC):
     @abstractmethod
     def as_bytes(self, text: ir.Value) -> ir.Value:
         """The text as bytes, which no collation affects."""
+
+    def uncollated(self, text: ir.Value) -> ir.Value:
+        """The same text, which no longer has the collation of its column."""
+        return text
+
+    def comparable(self, text: ir.Value) -> ir.Value:
+        """Text in a form in which = and < compare it byte by byte."""
+        return text
+
+    def trimmed(self, text: ir.Value) -> ir.Value:
+        """Text without blanks at its ends."""
+        return builtin("trim", text_of_two)(text, BLANKS)
+
+    def lowered(self, text: ir.Value) -> ir.Value:
+        """Text in lower case, each character by itself, as Python does."""
+        return text.lower()
 
     @property
     @abstractmethod
@@ -80,3 +100,33 @@ class Engine(ABC):
 
     def _drop(self, backend: Any, name: str) -> None:
         backend.drop_table(name, force=True)
+
+
+def builtin(name: str, signature: Any) -> Any:
+    """A function of the engine, by its name there."""
+    import ibis
+
+    return ibis.udf.scalar.builtin(signature, name=name)
+
+
+# Signatures; what they describe runs in the engine.
+
+
+def text_of_two(one: str, other: str) -> str:
+    raise NotImplementedError
+
+
+def bytes_of_one(one: str) -> bytes:
+    raise NotImplementedError
+
+
+def bytes_of_two(one: str, other: str) -> bytes:
+    raise NotImplementedError
+
+
+def text_of_bytes(one: bytes, other: str) -> str:
+    raise NotImplementedError
+
+
+def number_of_bytes(one: bytes) -> int:
+    raise NotImplementedError

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from quietrank.votes.engines.engine import Engine
+from quietrank.votes.engines.engine import (
+    BLANKS,
+    Engine,
+    builtin,
+    bytes_of_two,
+    number_of_bytes,
+    text_of_bytes,
+    text_of_two,
+)
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -17,9 +27,30 @@ class PostgreSQL(Engine):
     title = "PostgreSQL"
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
+        return builtin("convert_to", bytes_of_two)(text, "UTF8")
+
+    def uncollated(self, text: ir.Value) -> ir.Value:
+        """A collation may take A for a, and then refuses to search in the text."""
+        return builtin("convert_from", text_of_bytes)(self.as_bytes(text), "UTF8")
+
+    def comparable(self, text: ir.Value) -> ir.Value:
+        return self.as_bytes(text)
+
+    def trimmed(self, text: ir.Value) -> ir.Value:
+        return builtin("btrim", text_of_two)(text, BLANKS)
+
+    def lowered(self, text: ir.Value) -> ir.Value:
+        """Whatever the collation: in a Turkish one, I would become a letter without a dot. Text of ASCII alone, with
+        as many bytes as characters, goes through the short list."""
         import ibis
 
-        return ibis.udf.scalar.builtin(_convert_to, name="convert_to")(text, "UTF8")
+        dotted, capitals = text.replace("İ", "i̇"), _capitals()
+        smalls = "".join(
+            sign.lower() for sign in capitals
+        )  # one by one: at the end of a word Σ would be another letter
+        in_bytes = builtin("octet_length", number_of_bytes)(self.as_bytes(dotted))
+        short, long = (dotted.translate(capitals[:most], smalls[:most]) for most in (len(ASCII), None))
+        return ibis.ifelse(in_bytes == dotted.length(), short, long)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -65,8 +96,14 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
 
 
-def _convert_to(text: str, encoding: str) -> bytes:
-    raise NotImplementedError("runs in the engine")
+ASCII = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@cache
+def _capitals() -> str:
+    """Every character that is another one in lower case, those of ASCII first."""
+    others = map(chr, range(128, sys.maxunicode + 1))
+    return ASCII + "".join(sign for sign in others if len(sign.lower()) == 1 and sign.lower() != sign)
 
 
 POSTGRES = PostgreSQL()

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError
-from quietrank.votes.engines.engine import Engine
+from quietrank.votes.engines.engine import BLANKS, Engine, builtin, text_of_two
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -30,6 +30,9 @@ class Spark(Engine):
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
         return text.cast("binary")
+
+    def trimmed(self, text: ir.Value) -> ir.Value:
+        return builtin("btrim", text_of_two)(text, BLANKS)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

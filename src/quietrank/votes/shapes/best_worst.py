@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.arguments import whole_number
-from quietrank.votes.cells import Names, text
+from quietrank.votes.cells import Names, as_number, text, trimmed
 from quietrank.votes.engines import engine_of
 from quietrank.votes.shapes.design_file import SET_NAMES, VERSION_NAMES, DesignFile
 from quietrank.votes.shapes.shape import (
@@ -138,7 +138,7 @@ class BestWorst(Shape):
         return _given(version=self.version, set=self.set)
 
     def _said(self, table: ir.Table, column: str, name: Names) -> ir.Value:
-        return text(table[column]).strip().nullif("") if self.positions else name(table[column])
+        return trimmed(text(table[column])).nullif("") if self.positions else name(table[column])
 
     def _parts(self, table: ir.Table) -> list[ir.Value]:
         """The text of each item shown, NULL where there are fewer."""
@@ -147,7 +147,9 @@ class BestWorst(Shape):
         if self.in_a_cell:
             _require_split(table)
             parts = _split(table[self.shown[0]])
-            return [parts[k].strip().nullif("") for k in range(self.set_size)]
+            # Spark refuses to look beyond the end of a list.
+            known = [ibis.ifelse(parts.length() > k, parts[k], None) for k in range(self.set_size)]
+            return [trimmed(part).nullif("") for part in known]
         missing = [ibis.null("string")] * (self.set_size - len(self.shown))
         return [*(text(table[column]).nullif("") for column in self.shown), *missing]
 
@@ -174,7 +176,7 @@ class BestWorst(Shape):
     def _set_flaw(self, plain: ir.Table, shown: Sequence[ir.Value], nothing: ir.Value) -> ir.Value:
         """A row with neither a set nor an answer is not wrong: somebody stopped early."""
         none = reduce(and_, (item.isnull() for item in shown))
-        number = reduce(lambda one, other: one + other, (item.notnull().cast("int64") for item in shown))
+        number = reduce(lambda one, other: one + other, (as_number(item.notnull()) for item in shown))
         pairs = [(one, other) for k, one in enumerate(shown) for other in shown[k + 1 :]]
         twice = (reduce(or_, (_equal(one, other) for one, other in pairs)), 4)
         few = ((number < 2) & ~(none & nothing), 3)
@@ -185,15 +187,18 @@ class BestWorst(Shape):
 
 
 def _split(cell: ir.Value) -> ir.Value:
-    """The parts of a cell, by the first separator of the list that is in it; one at its end separates nothing."""
+    """The parts of a cell, by the first separator of the list that is in it; one at its end separates nothing.
+
+    Spark takes a separator for a regular expression, in which | is a sign of its own: so it is replaced.
+    """
     import ibis
 
-    whole = text(cell).re_replace(r"[;|,\s]+$", "")
+    whole = text(cell).re_replace(r"[;|, \t\n\r]+$", "")
     first, second, last = SEPARATORS
     return ibis.ifelse(
         whole.contains(first),
         whole.split(first),
-        ibis.ifelse(whole.contains(second), whole.split(second), whole.split(last)),
+        ibis.ifelse(whole.contains(second), whole.replace(second, first).split(first), whole.split(last)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quietrank.votes.cells import text
+from quietrank.votes.cells import text, trimmed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -20,10 +20,11 @@ def whole(cell: ir.Value) -> ir.Value:
     """A number of votes; NULL if it is not a whole number from 0 to LARGEST_COUNT."""
     import ibis
 
-    plain = ibis.coalesce(text(cell), "").strip().re_replace(r"\.0*$", "")
-    digits = plain.re_search(r"^[0-9]{1,13}$")
+    plain = trimmed(ibis.coalesce(text(cell), ""))
+    # The first condition leaves no end of a line, before which $ would hold in Java as well.
+    digits = ~plain.re_search(r"[^0-9.]") & plain.re_search(r"^[0-9]{1,13}(\.0*)?$")
     # What is cast has digits in any case: an engine may evaluate both branches.
-    number = ibis.ifelse(digits, plain, "0").cast("int64")
+    number = ibis.ifelse(digits, plain.re_replace(r"\.0*$", ""), "0").cast("int64")
     return ibis.ifelse(digits & (number <= LARGEST_COUNT), number, None)
 
 

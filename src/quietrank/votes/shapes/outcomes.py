@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from quietrank.errors import VotesError, either, option
 from quietrank.promise.arguments import parse
-from quietrank.votes.cells import first_of, text
+from quietrank.votes.cells import first_of, lowered, text, trimmed
 from quietrank.votes.shapes.shape import UNANSWERED
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def written(cell: ir.Value) -> ir.Value:
     """A cell as it is compared with words: trimmed, in lower case; never NULL."""
     import ibis
 
-    return ibis.coalesce(text(cell), "").strip().lower()
+    return lowered(trimmed(ibis.coalesce(text(cell), "")))
 
 
 def spellings(word: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
-from quietrank.votes.cells import Names, text
+from quietrank.votes.cells import Names, lowered, text, trimmed
 from quietrank.votes.shapes.expand import expanded, row_number
 from quietrank.votes.shapes.outcomes import A_WINS, A_WON, B_WINS, B_WON, BOTH_BAD, COMMON, TIE, TIES, BothBad, Words
 from quietrank.votes.shapes.pair_columns import PairColumn
@@ -127,11 +127,12 @@ class Wide(Shape):
             read = [(cell.isin(words), y) for y, words in _by_meaning(whole)]
             return ibis.cases((cell.isnull(), UNANSWERED), *read, else_=None).cast("int8")
         written = text(cell)
-        bare = written.strip().lower()
+        plain_text = trimmed(written)
+        bare = lowered(plain_text)
         # Common cells first, which need neither be trimmed nor lowered: a case that holds ends the search.
         read = [(written.isin(words), y) for y, words in _by_meaning(exact)]
         others = [(bare.isin(words), y) for y, words in _by_meaning(plain)]
-        empty = (written.isnull() | (written == "") | (written.strip() == ""), UNANSWERED)
+        empty = (written.isnull() | (written == "") | (plain_text == ""), UNANSWERED)
         return ibis.cases(*read, empty, *others, else_=None).cast("int8")
 
     def _readings(self, pair: PairColumn) -> tuple[dict[str, int], dict[str, int]]:
