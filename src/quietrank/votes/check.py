@@ -152,14 +152,16 @@ def marked(votes: Votes, bounded: Bounded, rows: ir.Table) -> ir.Table:
     """
     import ibis
 
+    use = rows.flaw == NO_FLAW
     if bounded.answers_only and "y" in rows.columns and (votes.skip_invalid or votes.leaves_out):
         unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _asked(rows)
-        tie, sound = ibis.literal(1, type="int8"), ibis.literal(NO_FLAW, type="int8")
-        rows = rows.mutate(y=ibis.ifelse(unread, tie, rows.y), flaw=ibis.ifelse(unread, sound, rows.flaw))
+        rows = rows.mutate(y=ibis.ifelse(unread, ibis.literal(1, type="int8"), rows.y), use=use | unread)
+    else:
+        rows = rows.mutate(use=use)
     if not _by_person(votes, bounded):
-        return rows.mutate(use=rows.flaw == NO_FLAW)
-    known = with_one_group(rows, rows.filter(rows.flaw == NO_FLAW))
-    return known.mutate(use=(known.flaw == NO_FLAW) & known.one_group.fill_null(False)).drop("one_group").view()
+        return rows
+    known = with_one_group(rows, rows.filter(rows.use))
+    return known.mutate(use=known.use & known.one_group.fill_null(False)).drop("one_group").view()
 
 
 def _by_person(votes: Votes, bounded: Bounded) -> bool:
