@@ -10,7 +10,7 @@ several votes there are at most 2^40.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from quietrank.estimate.methods import Expected
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import Bounded
-from quietrank.votes import by_row, check
+from quietrank.votes import by_row, check, engines
 from quietrank.votes.added import distinct_sets
 from quietrank.votes.bound import people_by_votes, weigh
 from quietrank.votes.files import Source
@@ -32,7 +32,7 @@ from quietrank.votes.sample import require_ids, sampled
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.sets import shown_columns, sides
 from quietrank.votes.snapshot import number_of_votes, snapshot
-from quietrank.votes.sources import collect, no_votes
+from quietrank.votes.sources import collect, no_votes, reading
 from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:
@@ -59,16 +59,17 @@ class Counting:
     source: Source
     weighed: ir.Table | None
     """the rows that count, with their weights, or what each person's items have won and weigh; confidential"""
-    sample: Callable[[int], ir.Table] | None = None
-    """the same of one person in 2^bits"""
+    sample: Callable[[int], AbstractContextManager[ir.Table]] | None = None
+    """the same of one person in 2^bits, while it is there"""
 
     def scatter(self, expected: Sequence[Expected], most: float, bits: int = 0) -> list[int]:
         """Of each group: the sum over people of their scatter around what is expected, each at most STEPS; over one
         person in 2^bits."""
         if self.weighed is None or self.sample is None:
             raise AssertionError("votes that stand alone have no scatter")
-        groups, rows = self.tallies.groups, self.sample(bits) if bits else self.weighed
-        sums = collect(self.source, scatter_sums(rows, expected, most, grouped=groups is not None))
+        groups = self.tallies.groups
+        with self.sample(bits) if bits else nullcontext(self.weighed) as rows:
+            sums = collect(self.source, scatter_sums(rows, expected, most, grouped=groups is not None))
         steps = np.zeros(len(self.tallies), dtype=np.int64)
         place = _integers(sums["group"]) if groups is not None else np.zeros(len(sums), dtype=np.int64)
         steps[place] = _integers(sums["steps"])
@@ -92,7 +93,7 @@ def counting(
                 of_items = _Counted(rows.by_item, rows.votes, rows.people)
                 tallies = _tallies(votes, bounded, of_items, by_pair=False, may_be_empty=may_be_empty)
                 sums = partial(by_row.item_sums, votes, bounded, table)
-                yield Counting(tallies, votes.source, sums(), sums)
+                yield Counting(tallies, votes.source, sums(), lambda bits: nullcontext(sums(bits)))
                 return
     with taking(votes, bounded) as taken:
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
@@ -132,10 +133,20 @@ class Taken:
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
         return Counting(tallies, votes.source, weighed, partial(self._sample, bounded))
 
-    def _sample(self, bounded: Bounded, bits: int) -> ir.Table:
-        """The votes of one person in 2^bits; a weight depends on the votes of its own person alone."""
+    @contextmanager
+    def _sample(self, bounded: Bounded, bits: int) -> Iterator[ir.Table]:
+        """The votes of one person in 2^bits, with their weights, which depend on the votes of that person alone.
+
+        People are listed in a table of their own: otherwise an engine computes an MD5 for every vote.
+        """
         require_ids(self.votes, bits)
-        return weigh(sampled(self.usable, self.usable.select("person").distinct(), bits), bounded)
+        rows = self.usable
+        with (
+            reading(self.votes.source),
+            engines.read_once(rows.select("person").distinct()) as people,
+            engines.read_once(sampled(rows, people, bits)) as sample,
+        ):
+            yield weigh(sample, bounded)
 
     def people_by_votes(self, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
         """How many people gave 1, 2 to 3, 4 to 7, … votes, or answers where those on one pair are averaged."""
