@@ -817,7 +817,7 @@ def test_a_release_holds_no_record_of_the_solver() -> None:
     """No certificate, no convergence record, no components: only the noisy vector and public constants."""
     held = {field.name for kind in (Noised, ScoresLaw, Plan) for field in fields(kind)}
     assert held == {
-        "people", "scatter", "declared",
+        "people", "scatter", "declared", "unmeasured",
         "items", "plan", "values", "calibration", "link", "gamma", "lambda_", "epsilon_main", "epsilon_seal",
         "tolerance", "grid", "step", "beta", "seal_sensitivity", "seal_scale", "ledger_entry", "per_item",
         "public_exposure", "public_total", "public_pairs", "public_sets",
