@@ -64,10 +64,22 @@ def _type(values: Sequence[Any]) -> str:
 
 
 def row_number(table: ir.Table) -> ir.Value:
-    """A number for each row, which names its person where nobody is named."""
+    """A number for each row, no two of them the same, which names its person where nobody is named.
+
+    It belongs into the first selection from the table, before any join: then it is part of the one reading.
+    """
     import ibis
 
-    return table[files.ROW] if files.ROW in table.columns else ibis.row_number()
+    if files.ROW in table.columns:
+        return table[files.ROW]
+    if table.get_backend().name == "pyspark":
+        # Numbered where they are: a window over all rows would move them to one executor.
+        return ibis.udf.scalar.builtin(_increasing, name="monotonically_increasing_id")()
+    return ibis.row_number()
+
+
+def _increasing() -> int:
+    raise NotImplementedError("runs in the engine")
 
 
 def codes(column: ir.Value) -> ir.Value:
