@@ -23,6 +23,13 @@ def text(column: ir.Value) -> ir.Value:
     )
 
 
+def nonempty(text: ir.Value) -> ir.Value:
+    """The text; NULL if it is empty. By its length: a collation may take characters that are not seen for nothing."""
+    import ibis
+
+    return ibis.ifelse(text.length() > 0, text, ibis.null("string"))
+
+
 def first_of(cases: list[tuple[ir.Value, int]]) -> ir.Value:
     """The number of the first condition that holds; NULL if none does."""
     import ibis

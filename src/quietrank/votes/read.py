@@ -13,7 +13,7 @@ from quietrank.promise.declare import declare, declare_groups, with_pairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.votes import engines, files
-from quietrank.votes.cells import text
+from quietrank.votes.cells import nonempty, text
 from quietrank.votes.formats.scan import Dialect, InputFormatWord
 from quietrank.votes.shapes.answer_names import ANSWER_NAMES
 from quietrank.votes.shapes.long_names import underscored
@@ -98,8 +98,9 @@ class Votes:
         return self.shape.by_row(self.source.table, self._name)
 
     def _name(self, column: ir.Value) -> ir.Value:
-        written = text(column).nullif("")
-        return engines.as_bytes(written, self.source.engine) if self.compared_as_bytes else written
+        if not self.compared_as_bytes:
+            return text(column).nullif("")
+        return engines.as_bytes(nonempty(text(column)), self.source.engine)
 
     @property
     def names_people(self) -> bool:

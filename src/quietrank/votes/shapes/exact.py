@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from quietrank.votes import engines
-from quietrank.votes.cells import text
+from quietrank.votes.cells import nonempty, text
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -32,11 +32,10 @@ def exact_text(name: ir.Value, engine: str) -> ir.Value:
 
 def written_text(column: ir.Value, *, ours: bool) -> ir.Value:
     """A cell as it is written, as text that no collation affects; an empty one is NULL."""
-    plain = text(column).nullif("")
     if ours:
-        return plain
+        return text(column).nullif("")
     engine = str(column.get_backend().name)
-    return exact_text(engines.as_bytes(plain, engine), engine)
+    return exact_text(engines.as_bytes(nonempty(text(column)), engine), engine)
 
 
 def computed_once(table: ir.Table) -> ir.Table:
@@ -64,11 +63,11 @@ def _cast(name: ir.Value) -> ir.Value:
     return name.cast("string")
 
 
-def _decode(name: bytes) -> str:
+def _decode(data: bytes) -> str:
     raise NotImplementedError("runs in the engine")
 
 
-def _convert_from(name: bytes, encoding: str) -> str:
+def _convert_from(data: bytes, encoding: str) -> str:
     raise NotImplementedError("runs in the engine")
 
 

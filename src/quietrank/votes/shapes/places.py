@@ -163,8 +163,10 @@ class _Found:
             PLACE.format(k): ibis.ifelse(position >= 0, self._place(position).cast("int64"), ibis.null("int64"))
             for k, position in enumerate(self.positions)
         }
-        more = {"said": self.table.said, "culprit": self._culprit()} if numbered else {}
-        return self.table.select(*self.each, **places, wrong=self._wrong(), **more)
+        wrong = self._wrong()
+        culprit = ibis.ifelse(wrong == "missing item", ibis.null("string"), self._culprit())
+        more = {"said": self.table.said, "culprit": culprit} if numbered else {}
+        return self.table.select(*self.each, **places, wrong=wrong, **more)
 
     def _place(self, position: ir.Value) -> ir.Value:
         """What orders names: where they are or, if some may be tied, how many signs > are before them."""
