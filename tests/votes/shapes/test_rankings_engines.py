@@ -25,7 +25,10 @@ NAMES = ["tea", "Tea", "té", "te\u0301", "o'ne\\il", "a b", "100%_", "🍵", "\
 """what collations, quotes, patterns and marks could confuse"""
 LETTERS = list("ABCDEFGHI")
 """names of columns, which engines tell apart"""
-OTHERS = ["", " ", "milk", "TEA", "\u00a0tea", "tea\t", "tea\n", "tea \n", "\x01", "\x02", "te\x02a", "\u2028", "\x0bté"]
+OTHERS = [
+    "", " ", "milk", "TEA", "\u00a0tea", "tea\t", "tea\n", "tea \n", "\x01", "\x02", "te\x02a", "\u2028",
+    "\x0bté",
+]  # fmt: skip
 NUMBERS = [
     "", " 3", "3 ", "\t2\n", "\x0b4\x0c", "4.0", "04", "5.", "0", "10", "1.5", "x", "3v", "f3", "1e1", "-1", "+1",
     "9999999999", "3\u2028", "3.0\u2028", "٣", ".0", "1\x01", "\u00a03",
@@ -105,10 +108,20 @@ def spark() -> Iterator[Put]:
         yield put
 
 
-@pytest.fixture(params=["ours", "duckdb", "postgres", "spark"])
-def put(request: pytest.FixtureRequest) -> Put:
+def _put_into(request: pytest.FixtureRequest) -> Put:
     put: Put = _arrow if request.param == "ours" else request.getfixturevalue(request.param)
     return put
+
+
+@pytest.fixture(params=["ours", "duckdb", "postgres", "spark"])
+def put(request: pytest.FixtureRequest) -> Put:
+    return _put_into(request)
+
+
+@pytest.fixture(params=["ours", "duckdb", "postgres", pytest.param("spark", marks=pytest.mark.slow)])
+def put_mostly(request: pytest.FixtureRequest) -> Put:
+    """As `put`; Spark takes seconds for each query, however few rows there are, and so only in long runs."""
+    return _put_into(request)
 
 
 # ---- the definition -------------------------------------------------------------------------------------------------
@@ -265,14 +278,14 @@ def _people(chance: random.Random) -> Columns:
 
 
 @pytest.mark.parametrize("form", ["ranking", "by place", "by item"])
-def test_every_engine_counts_the_same(put: Put, form: str) -> None:
+def test_every_engine_counts_the_same(put_mostly: Put, form: str) -> None:
     """People with several rankings or without a name, groups, a condition, rows that are dropped: bit for bit."""
     columns, _, names = _generated(form)
     columns = _people(random.Random(form)) | columns
     words: dict[str, Any] = {"by": "region", "groups": GROUPS, "where": "language = 'de'", "skip_invalid": True}
     ours, theirs = (
         tally_groups(qr.read_votes(table, names, shape="rankings", **words), PERSON)
-        for table in (_arrow(columns), put(columns))
+        for table in (_arrow(columns), put_mostly(columns))
     )
     assert any(tally.wins.any() for tally in ours)
     for one, other in zip(ours, theirs, strict=True):
@@ -293,26 +306,26 @@ def test_every_engine_counts_the_same(put: Put, form: str) -> None:
         ({"tea": ["1"], "coffee": ["4 "], "water": ["x"]}, r"unknown place '4'"),
     ],
 )
-def test_every_engine_says_what_is_wrong(put: Put, columns: Columns, message: str) -> None:
-    votes = qr.read_votes(put(columns), DRINKS, shape="rankings")
+def test_every_engine_says_what_is_wrong(put_mostly: Put, columns: Columns, message: str) -> None:
+    votes = qr.read_votes(put_mostly(columns), DRINKS, shape="rankings")
     with pytest.raises(VotesError, match=message):
         tally_votes(votes, PERSON)
 
 
-def test_every_engine_says_what_it_understood(put: Put) -> None:
-    report = qr.check(qr.read_votes(put({"person": ["ana"], "ranking": ["tea>coffee = water"]}), DRINKS))
+def test_every_engine_says_what_it_understood(put_mostly: Put) -> None:
+    report = qr.check(qr.read_votes(put_mostly({"person": ["ana"], "ranking": ["tea>coffee = water"]}), DRINKS))
     assert [line.removeprefix("row 1: ") for line in report.understood] == [
         "ana preferred tea to coffee", "ana preferred tea to water", "ana found coffee and water equal"
     ]  # fmt: skip
 
 
-def test_every_engine_finds_the_items(put: Put) -> None:
+def test_every_engine_finds_the_items(put_mostly: Put) -> None:
     """Exactly as written, also those that a collation takes for one."""
     cells: list[str | None] = ["tea > Tea=té", "\u2003te\u0301>100%_ ", "", None, " "]
     names = sorted(["tea", "Tea", "té", "te\u0301", "100%_"])
-    assert list(qr.read_votes(put({"ranking": cells}), items_from_votes=True).items) == names
+    assert list(qr.read_votes(put_mostly({"ranking": cells}), items_from_votes=True).items) == names
     places: Columns = {"1st": ["tea", "Tea", ""], "2nd": ["té", "te\u0301", None], "3rd": ["100%_", None, "tea"]}
-    assert list(qr.read_votes(put(places), items_from_votes=True).items) == names
+    assert list(qr.read_votes(put_mostly(places), items_from_votes=True).items) == names
 
 
 @pytest.mark.parametrize("form", ["ranking", "by place", "by item"])

@@ -14,6 +14,7 @@ from functools import reduce
 from operator import add, or_
 from typing import TYPE_CHECKING
 
+from quietrank.votes.engines import as_bytes
 from quietrank.votes.shapes.exact import ARRAYS, computed_once, engine_of
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ PLACE = "place_of_{}"
 
 @dataclass(frozen=True)
 class Cells:
-    """Rankings in one of three forms, as exact text; an empty cell is NULL."""
+    """Rankings in one of three forms. Text is exact (`exact.py`), and an empty cell is NULL."""
 
     by_place: Sequence[ir.Value] = ()
     """the name on each place, the first place first"""
     by_item: Sequence[ir.Value] = ()
-    """the place of each item"""
+    """the place of each item, as text or as a whole number"""
     ranking: ir.Value | None = None
     """a whole ranking, such as A>B=C"""
 
@@ -77,8 +78,9 @@ def names_in(table: ir.Table, cells: Sequence[ir.Value], *, split: bool) -> ir.T
     lists = cells[0].replace("=", ">").split(">") if split else ibis.array(list(cells))
     names = table.select(item=lists.unnest()).view()
     if split:
-        names = names.select(item=names.item.re_replace(f"^[{SPACES}]+|[{SPACES}]+$", ""))
-    return names.distinct()
+        names = names.select(item=names.item.re_replace(f"^[{SPACES}]+|[{SPACES}]+$", "")).view()
+    # A connection may have a collation for all text; beside their bytes, names that it takes for one stay two.
+    return names.mutate(written=as_bytes(names.item, engine_of(table))).distinct().select("item")
 
 
 # ---- a column per item ----------------------------------------------------------------------------------------------
@@ -89,32 +91,35 @@ def _with_numbers(
 ) -> ir.Table:
     import ibis
 
-    numbers = {PLACE.format(k): _place(cell, len(cells)) for k, cell in enumerate(cells)}
-    written = {f"cell_{k}": _stripped(cell) for k, cell in enumerate(cells)} if numbered else {}
-    read = computed_once(table.select(**each, **numbers, **written))
-    bad = [read[column] == 0 for column in numbers]
+    written = {f"cell_{k}": _stripped(cell) for k, cell in enumerate(cells)}
+    plain = computed_once(table.select(**each, **written))
+    numbers = {PLACE.format(k): _place(plain[cell], len(cells)) for k, cell in enumerate(written)}
+    read = computed_once(
+        plain.select(*each, **numbers, **({name: plain[name] for name in written} if numbered else {}))
+    )
+    bad = [read[place] == 0 for place in numbers]
     wrong = {"wrong": ibis.ifelse(reduce(or_, bad).fill_null(False), "unknown place", "")}
     if numbered:
-        first = ibis.cases(*zip(bad, (read[cell] for cell in written), strict=True), else_=None)
+        first = ibis.cases(*zip(bad, (read[cell].cast("string") for cell in written), strict=True), else_=None)
         wrong |= {"said": ibis.null("string"), "culprit": first}
     return read.select(*each, *numbers, **wrong)
+
+
+def _stripped(cell: ir.Value) -> ir.Value:
+    return cell if cell.type().is_integer() else cell.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
 
 
 def _place(cell: ir.Value, places: int) -> ir.Value:
     """The whole number in a cell; NULL if that is empty, and 0 if it is no place."""
     import ibis
 
-    plain = ibis.coalesce(_stripped(cell), "")
-    whole = plain.re_replace("[.]0+$", "")
-    digits = whole.length().between(1, 9) & ~whole.re_search("[^0-9]")
+    if cell.type().is_integer():
+        return ibis.cases((cell.isnull(), None), (cell.between(1, places), cell), else_=0).cast("int64")
+    # In Java's expressions the end of a text is also before a line's end, which the second condition excludes.
+    is_number = cell.re_search("^[0-9]{1,9}([.]0+)?$") & ~cell.re_search("[^0-9.]")
     # What is cast has digits in any case: an engine may evaluate both branches.
-    number = ibis.ifelse(digits, whole, "0").cast("int64")
-    place = ibis.ifelse(number <= places, number, 0)
-    return ibis.ifelse(plain.length() == 0, ibis.null("int64"), place)
-
-
-def _stripped(cell: ir.Value) -> ir.Value:
-    return cell.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
+    number = ibis.ifelse(is_number, cell.re_replace("[.].*$", ""), "0").cast("int64")
+    return ibis.cases((cell.isnull() | (cell.length() == 0), None), (number <= places, number), else_=0).cast("int64")
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------

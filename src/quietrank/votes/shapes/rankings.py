@@ -110,9 +110,12 @@ class Rankings(Shape):
         def exact(column: str) -> ir.Value:
             return exact_text(name(table[column]), engine)
 
+        def place(column: str) -> ir.Value:
+            return table[column] if table[column].type().is_integer() else exact(column)
+
         cells = Cells(
             tuple(exact(column) for column in self.by_place),
-            tuple(exact(column) for _, column in self.by_item),
+            tuple(place(column) for _, column in self.by_item),
             None if self.ranking is None else exact(self.ranking),
         )
         code = dict(self.codes)
