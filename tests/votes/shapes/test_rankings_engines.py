@@ -341,6 +341,15 @@ def test_the_votes_are_mentioned_once(put: Put, form: str) -> None:
     assert len(re.findall(rf"\b{re.escape(source.name)}\b", sql)) == 1
 
 
+@pytest.mark.parametrize("name", ["te\va", "te\fa", "te\aa", "${env:HOME}"])
+def test_spark_refuses_names_that_it_would_misread(spark: Put, name: str) -> None:
+    """Ibis writes a vertical tab as a backslash and a v, which Spark takes for v: the item would be another one."""
+    votes = qr.read_votes(spark({"ranking": ["teva > tea"]}), ["tea", name])
+    with pytest.raises(VotesError, match="cannot be written in a query of Spark; rename it"):
+        votes.rows()
+    assert qr.read_votes(_arrow({"ranking": [f"tea > {name}"]}), ["tea", name]).rows().y.sum().execute() == 2
+
+
 def test_many_items_make_no_deep_query() -> None:
     """Parsers limit how deep an expression may be; sums over items are balanced trees."""
     names = [f"item {k}" for k in range(150)]

@@ -7,9 +7,10 @@ refuse to work. Text that was bytes before has no such collation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from quietrank.errors import VotesError
 from quietrank.votes import engines
 from quietrank.votes.cells import nonempty, text
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 ARRAYS = ("duckdb", "postgres", "pyspark")
 """engines with arrays"""
+MISREAD = "\a\v\f"
+"""what Ibis writes in a way that Spark does not know"""
 ALL_ROWS = 2**62
 
 
@@ -36,6 +39,15 @@ def written_text(column: ir.Value, *, ours: bool) -> ir.Value:
         return text(column).nullif("")
     engine = str(column.get_backend().name)
     return exact_text(engines.as_bytes(nonempty(text(column)), engine), engine)
+
+
+def require_quotable(names: Iterable[str], engine: str) -> None:
+    """Refuse names that would be another text inside a query: Spark takes \\v for v, and fills in ${variables}."""
+    if engine != "pyspark":
+        return
+    for name in names:
+        if "${" in name or any(character in name for character in MISREAD):
+            raise VotesError(f"the item {name!r} cannot be written in a query of Spark; rename it")
 
 
 def computed_once(table: ir.Table) -> ir.Table:

@@ -128,7 +128,7 @@ def _place(cell: ir.Value, places: int) -> ir.Value:
 def marks(names: Iterable[str]) -> tuple[str, str]:
     """Two characters that are in none of the names: one to mark names with, and one that replaces it in cells."""
     used = set("".join(names))
-    # Spark does not know how Ibis writes those from 7 to 13.
+    # Without those from 7 to 13, some of which Spark misreads.
     free = (chr(code) for code in (*range(1, 7), *range(14, sys.maxunicode)) if chr(code) not in used)
     return next(free), next(free)
 

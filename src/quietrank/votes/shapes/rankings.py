@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
-from quietrank.votes.shapes.exact import ARRAYS, engine_of, exact_text, written_text
+from quietrank.votes.shapes.exact import ARRAYS, engine_of, exact_text, require_quotable, written_text
 from quietrank.votes.shapes.expand import row_number
 from quietrank.votes.shapes.outcomes import A_WON, B_WON, TIE
 from quietrank.votes.shapes.places import Cells, names_in, picked, with_array, with_places
@@ -120,6 +120,8 @@ class Rankings(Shape):
         )
         code = dict(self.codes)
         written = [code.get(item, item) for item in self.listed]
+        if not self.by_item:
+            require_quotable(written, engine)
         return self._by_pair(with_places(table, each, cells, written, numbered=numbered), list(each), numbered=numbered)
 
     def items(self, table: ir.Table, *, ours: bool) -> ir.Table:
