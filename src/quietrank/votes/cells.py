@@ -33,6 +33,13 @@ def text(column: ir.Value) -> ir.Value:
     )
 
 
+def nonempty(text: ir.Value) -> ir.Value:
+    """The text; NULL if it is empty. By its length: a collation may take characters that are not seen for nothing."""
+    import ibis
+
+    return ibis.ifelse(text.length() > 0, text, ibis.null("string"))
+
+
 def first_of(cases: list[tuple[ir.Value, int]]) -> ir.Value:
     """The number of the first condition that holds; NULL if none does."""
     import ibis
@@ -66,8 +73,7 @@ class Names:
 
     def __call__(self, column: ir.Value) -> ir.Value:
         """The name of an item or a group, as text or as its bytes."""
-        written = text(column).nullif("")
-        return written if self.engine is None else self.engine.as_bytes(written)
+        return text(column).nullif("") if self.engine is None else self.engine.as_bytes(nonempty(text(column)))
 
     def person(self, column: ir.Value) -> ir.Value:
         """Who voted, by the key itself: text as above, anything else as it is. A column of whole numbers with a gap

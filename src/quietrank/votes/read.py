@@ -339,7 +339,6 @@ def read_votes(
     read = opened.read((*form.columns, *(condition.columns if condition else ())))
     if condition is not None:
         condition.marked(read.table)  # refuses now what cannot be compared
-    _require_engine(read, form)
     _require_countable(read, form)
     _require_as_written(read, form)
     declared = _items_in(read, form) if known is None else known
@@ -353,14 +352,6 @@ def read_votes(
         read, form, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of,
         words.bothbad is BothBad.DROP, condition,
     )  # fmt: skip
-
-
-def _require_engine(source: files.Source, shape: Shape) -> None:
-    if not (shape.any_engine or source.ours):
-        raise VotesError(
-            f"{option('shape', shape.name)} is read in quietrank's own engine, not in {source.engine.title}; export "
-            "the table to a Parquet or CSV file, or give it as a data frame"
-        )
 
 
 def _require_countable(source: files.Source, shape: Shape) -> None:

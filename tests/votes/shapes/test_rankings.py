@@ -98,12 +98,14 @@ def test_which_items_were_ranked_is_an_answer() -> None:
         qr.rank(votes, Privacy(1, "person", max_per_person=3, neighbours="outcome", design="public"))
 
 
-def test_other_engines_are_refused_with_the_remedy() -> None:
+def test_sqlite_reads_rankings_of_declared_items() -> None:
+    """It has no arrays: places are picked in another way, and items cannot be taken from the votes."""
     import ibis
 
-    table = ibis.sqlite.connect().create_table("votes", _table(ranking=["tea>coffee"]))
-    with pytest.raises(VotesError, match="not in sqlite; export the table to a Parquet or CSV file"):
-        qr.read_votes(table, DRINKS)
+    table = ibis.sqlite.connect().create_table("votes", _table(ranking=["tea>coffee=water", "water > tea", None]))
+    assert _net(qr.read_votes(table, DRINKS), ANSWERS) == [0.5, -0.5, 0]
+    with pytest.raises(VotesError, match="cannot be taken from rankings in the engine sqlite; declare them with items"):
+        qr.read_votes(table, items_from_votes=True)
 
 
 def test_one_person_with_two_rankings_is_one_person() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import option
-from quietrank.votes.engines.engine import Engine, builtin, bytes_of_one
+from quietrank.votes.engines.engine import Engine, builtin, bytes_of_one, text_of_one
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -17,6 +17,9 @@ class DuckDB(Engine):
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
         return builtin("encode", bytes_of_one)(text)
+
+    def as_text(self, data: ir.Value) -> ir.Value:
+        return builtin("decode", text_of_one)(data)
 
     def lowered(self, text: ir.Value) -> ir.Value:
         return text.replace("İ", "i̇").lower()  # as Spark and Python do; DuckDB would make it an i

@@ -31,6 +31,9 @@ class Engine(ABC):
     exact_decimals: ClassVar[bool] = True
     """whether decimal(38, 0) is exact, which clipping needs"""
     splits_text: ClassVar[bool] = True
+    arrays: ClassVar[bool] = True
+    misreads: ClassVar[tuple[str, ...]] = ()
+    """what Ibis writes into a query in a way that the engine reads as something else"""
     keeps: ClassVar[bool] = True
     """whether what several queries need is worth a table of its own"""
     windows: ClassVar[bool] = False
@@ -39,6 +42,10 @@ class Engine(ABC):
     @abstractmethod
     def as_bytes(self, text: ir.Value) -> ir.Value:
         """The text as bytes, which no collation affects."""
+
+    @abstractmethod
+    def as_text(self, data: ir.Value) -> ir.Value:
+        """Bytes in UTF-8 as text, which has no collation of a column."""
 
     def uncollated(self, text: ir.Value) -> ir.Value:
         """The same text, which no longer has the collation of its column."""
@@ -69,6 +76,16 @@ class Engine(ABC):
     def working(self, backend: Any) -> Iterator[None]:
         """The connection, set so that queries mean what they mean elsewhere; as it was before, afterwards."""
         yield
+
+    def row_number(self) -> ir.Value:
+        """A number for each row, no two of them the same."""
+        import ibis
+
+        return ibis.row_number()
+
+    def computed_once(self, table: ir.Table) -> ir.Table:
+        """The table, whose columns are computed before anything else is done with them."""
+        return table.view()
 
     def fetch(self, query: ir.Table) -> Any:
         """The (small) result of a query, as a pyarrow table."""
@@ -129,4 +146,12 @@ def text_of_bytes(one: bytes, other: str) -> str:
 
 
 def number_of_bytes(one: bytes) -> int:
+    raise NotImplementedError
+
+
+def text_of_one(one: bytes) -> str:
+    raise NotImplementedError
+
+
+def number() -> int:
     raise NotImplementedError

@@ -19,6 +19,7 @@ from quietrank.votes.engines.engine import (
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+ALL_ROWS = 2**62
 EXPORT = "or export the votes to a Parquet or CSV file"
 
 
@@ -31,7 +32,14 @@ class PostgreSQL(Engine):
 
     def uncollated(self, text: ir.Value) -> ir.Value:
         """A collation may take A for a, and then refuses to search in the text."""
-        return builtin("convert_from", text_of_bytes)(self.as_bytes(text), "UTF8")
+        return self.as_text(self.as_bytes(text))
+
+    def as_text(self, data: ir.Value) -> ir.Value:
+        return builtin("convert_from", text_of_bytes)(data, "UTF8")
+
+    def computed_once(self, table: ir.Table) -> ir.Table:
+        # Otherwise expressions are put wherever they are mentioned, and evaluated again and again; a limit prevents it.
+        return table.limit(ALL_ROWS).view()
 
     def comparable(self, text: ir.Value) -> ir.Value:
         return self.as_bytes(text)

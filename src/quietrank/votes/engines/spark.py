@@ -14,7 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError
-from quietrank.votes.engines.engine import BLANKS, Engine, builtin, text_of_two
+from quietrank.votes.engines.engine import BLANKS, Engine, builtin, number, text_of_two
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -27,9 +27,17 @@ class Spark(Engine):
     title = "Spark"
     keeps = False
     windows = True
+    misreads = ("\a", "\v", "\f", "${")
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
         return text.cast("binary")
+
+    def as_text(self, data: ir.Value) -> ir.Value:
+        return data.cast("string")
+
+    def row_number(self) -> ir.Value:
+        # Numbered where they are: a window over all rows would move them to one executor.
+        return builtin("monotonically_increasing_id", number)()
 
     def trimmed(self, text: ir.Value) -> ir.Value:
         return builtin("btrim", text_of_two)(text, BLANKS)

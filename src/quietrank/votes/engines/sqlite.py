@@ -15,9 +15,13 @@ class SQLite(Engine):
     title = "SQLite"
     exact_decimals = False
     splits_text = False
+    arrays = False
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
         return text.cast("binary")
+
+    def as_text(self, data: ir.Value) -> ir.Value:
+        return data.cast("string")
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

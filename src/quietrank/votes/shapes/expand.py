@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quietrank.votes import files
+from quietrank.votes.engines import DUCKDB, engine_of
 from quietrank.votes.sample import LOT, lot
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def expanded(
 
     `coded`: where that is faster, people become whole numbers, with a `lot` for the sample (votes/sample.py).
     """
-    if table.get_backend().name == "duckdb":
+    if engine_of(table) is DUCKDB:
         return _unnested(table, each, cells, constants, coded=coded)
     return _crossed(table, each, cells, constants)
 
@@ -66,10 +67,11 @@ def _type(values: Sequence[Any]) -> str:
 
 
 def row_number(table: ir.Table) -> ir.Value:
-    """A number for each row, which names its person where nobody is named."""
-    import ibis
+    """A number for each row, no two of them the same, which names its person where nobody is named.
 
-    return table[files.ROW] if files.ROW in table.columns else ibis.row_number()
+    It belongs into the first selection from the table, before any join: then it is part of the one reading.
+    """
+    return table[files.ROW] if files.ROW in table.columns else engine_of(table).row_number()
 
 
 def codes(column: ir.Value) -> ir.Value:

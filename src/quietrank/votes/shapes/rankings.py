@@ -1,22 +1,27 @@
 """One row per person that ranks items: a column per place, a column per item that holds its place, or one cell A>B=C.
 
 A ranking is all its pairs, each answered once. Items that are left out are not compared, or come below all ranked ones.
-It is expanded to pairs in quietrank's own engine, by SQL, because Ibis has no functions over lists.
+The place of every item is computed once per ranking (`places.py`), and then compared for each pair.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
-from quietrank.votes.cells import Names, text
-from quietrank.votes.shapes.shape import Shape, carried, first_few, require_column
+from quietrank.votes.cells import Names
+from quietrank.votes.engines import engine_of
+from quietrank.votes.shapes.exact import exact_text, require_quotable, written_text
+from quietrank.votes.shapes.expand import row_number
+from quietrank.votes.shapes.outcomes import A_WON, B_WON, TIE
+from quietrank.votes.shapes.places import Cells, names_in, picked, with_array, with_places
+from quietrank.votes.shapes.shape import UNANSWERED, Shape, carried, first_few, require_column
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -46,7 +51,6 @@ class Rankings(Shape):
     """The columns of rankings in one of three forms, and what else is read."""
 
     name = "rankings"
-    any_engine = False
     gives_places = True
     needs_private_design: ClassVar[str] = "which items a person ranked is an answer of theirs"
     by_place: tuple[str, ...] = ()
@@ -103,20 +107,24 @@ class Rankings(Shape):
         return replace(self, listed=items.names)
 
     def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
-        import ibis
+        each, engine = self._each(table, name), engine_of(table)
 
-        each = self._each(table, name)
-        cells = [name(table[column]) for column in self.by_place] or [
-            text(table[column]).strip().nullif("") for _, column in self.by_item
-        ]
-        cells = cells or [text(table[self.ranking])]
-        plain = table.select(**each, **{f"cell_{k}": cell for k, cell in enumerate(cells)})
-        query = self._sql(ibis.to_sql(plain, dialect="duckdb"), list(each), len(cells), numbered=numbered)
-        types = {"y": "int16", "place_a": "int64", "place_b": "int64", "wrong": "string"}
-        kinds = {column: str(plain[column].type()) for column in each} | types
-        if numbered:
-            kinds |= dict.fromkeys(("said", "culprit", "a", "b"), "string")
-        return table.get_backend().sql(query, schema=ibis.schema(kinds))
+        def exact(column: str) -> ir.Value:
+            return exact_text(name(table[column]), engine)
+
+        def place(column: str) -> ir.Value:
+            return table[column] if table[column].type().is_integer() else exact(column)
+
+        cells = Cells(
+            tuple(exact(column) for column in self.by_place),
+            tuple(place(column) for _, column in self.by_item),
+            None if self.ranking is None else exact(self.ranking),
+        )
+        code = dict(self.codes)
+        written = [code.get(item, item) for item in self.listed]
+        if not self.by_item:
+            require_quotable(written, engine)
+        return self._by_pair(with_places(table, each, cells, written, numbered=numbered), list(each), numbered=numbered)
 
     def items(self, table: ir.Table, *, ours: bool) -> ir.Table:
         """The names in the cells."""
@@ -125,100 +133,53 @@ class Rankings(Shape):
         if self.codes or self.by_item:
             names = [name for name, _ in self.codes or self.by_item]
             return ibis.memtable({"item": names}, schema={"item": "string"})
-        cells = [text(table[column]).nullif("") for column in self.by_place] or [text(table[self.ranking])]
-        plain = table.select(**{f"cell_{k}": cell for k, cell in enumerate(cells)})
-        flat = _FLAT if self.ranking is not None else _cell_list(len(cells))
-        query = f"SELECT DISTINCT unnest({flat}) AS item FROM ({ibis.to_sql(plain, dialect='duckdb')})"
-        return table.get_backend().sql(query, schema=ibis.schema({"item": "string"}))
+        if not engine_of(table).arrays:
+            raise VotesError(
+                f"the items cannot be taken from rankings in {engine_of(table).title}; declare them with "
+                f"{option('items')}, or export the votes to a file"
+            )
+        cells = [written_text(table[column], ours=ours) for column in self.by_place or (self.ranking,)]
+        return names_in(table, cells, split=self.ranking is not None)
 
     def _each(self, table: ir.Table, name: Names) -> dict[str, ir.Value]:
-        from quietrank.votes.shapes.expand import row_number
-
         each = {"person": row_number(table) if self.person is None else name.person(table[self.person])}
         if self.group is not None:
             each["group"] = name(table[self.group])
         return each | carried(table)
 
-    def _sql(self, source: str, each: list[str], cells: int, *, numbered: bool) -> str:
-        """Cells, then the place of every item and what is wrong, then a row for every pair."""
-        same = ", ".join(map(_identifier, each))
-        code = dict(self.codes)
-        items = _list(code.get(name, name) for name in self.listed)
-        parsed, places, wrong, culprit, said = self._by_form(cells)
-        more, shown, only = "", "", ""
+    def _by_pair(self, placed: ir.Table, each: list[str], *, numbered: bool) -> ir.Table:
+        """A row for every pair of items, and if numbered, only one of a ranking that is wrong."""
+        import ibis
+
+        columns = [*each, "wrong", *(("said", "culprit") if numbered else ())]
+        both = with_array(placed, columns, len(self.listed)).cross_join(ibis.memtable(self._pairs(numbered=numbered)))
+        read = [*each, "y", "place_a", "place_b", *columns[len(each) :], *(("a", "b") if numbered else ())]
+        rows = both.mutate(y=self._y(both)).select(*read)
         if numbered:
-            more = f", {culprit} AS culprit, {said} AS said"
-            names = _list(self.listed)
-            shown = f", said, culprit, {names}[place_a + 1] AS a, {names}[place_b + 1] AS b"
-            only = "WHERE wrong = '' OR (place_a = 0 AND place_b = 1)"
+            rows = rows.filter((rows.wrong == "") | ((rows.place_a == 0) & (rows.place_b == 1)))
+        return rows.view()
+
+    def _pairs(self, *, numbered: bool) -> Any:
+        """All pairs of places on the list, with the names of their items if numbered."""
+        import pyarrow as pa
+
         first, second = zip(*itertools.combinations(range(len(self.listed)), 2), strict=True)
-        return f"""
-            SELECT {same}, CAST({self._y()} AS SMALLINT) AS y, place_a, place_b, wrong{shown}
-            FROM (SELECT *, CAST(unnest([{_numbers(first)}]) AS BIGINT) AS place_a,
-                         CAST(unnest([{_numbers(second)}]) AS BIGINT) AS place_b
-                  FROM (SELECT {same}, {places} AS places, {wrong} AS wrong{more}
-                        FROM (SELECT *, {parsed}, {items} AS items FROM ({source})))) {only}"""
+        columns = {"place_a": pa.array(first, pa.int64()), "place_b": pa.array(second, pa.int64())}
+        if numbered:
+            columns |= {name: pa.array([self.listed[k] for k in of]) for name, of in (("a", first), ("b", second))}
+        return pa.table(columns)
 
-    def _by_form(self, cells: int) -> tuple[str, str, str, str, str]:
-        """SQL for what is parsed, the places of all items, what is wrong, the cell at fault, the ranking as written."""
-        if self.by_item:
-            listed = _cell_list(cells)
-            number = f"lambda c: CASE WHEN {_IS_PLACE} THEN TRY_CAST(split_part(c, '.', 1) AS INT) END"
-            bad = (
-                f"list_filter({listed}, lambda c: NOT coalesce({_IS_PLACE} AND {_IN_LIST.format(n=cells)}, c IS NULL))"
-            )
-            parsed = f"list_transform({_all_cells(cells)}, {number}) AS found, {bad} AS bad"
-            return parsed, "found", "CASE WHEN len(bad) > 0 THEN 'unknown place' ELSE '' END", "bad[1]", "NULL::VARCHAR"
-        undeclared = "list_filter(flat, lambda c: NOT list_contains(items, c))"
-        twice = "list_filter(flat, lambda c: len(list_filter(flat, lambda other: other = c)) > 1)"
-        wrong = f"""CASE WHEN list_contains(flat, '') THEN 'missing item' WHEN len({undeclared}) > 0
-                    THEN 'undeclared item' WHEN len(list_distinct(flat)) < len(flat) THEN 'item twice' ELSE '' END"""
-        culprit = f"coalesce({undeclared}[1], {twice}[1])"
-        if self.ranking is not None:
-            places = f"list_transform(items, lambda item: {_TIER_OF})"
-            return f"{_TIERS} AS tiers, {_FLAT} AS flat", places, wrong, culprit, "cell_0"
-        places = f"list_transform(items, lambda item: list_position({_all_cells(cells)}, item))"
-        return f"{_cell_list(cells)} AS flat", places, wrong, culprit, "array_to_string(flat, ' > ')"
-
-    def _y(self) -> str:
+    def _y(self, both: ir.Table) -> ir.Value:
         """2, 1 or 0 for two ranked items; two that are not ranked are not compared."""
-        a, b = "places[place_a + 1]", "places[place_b + 1]"
-        above, below = ("2", "0") if self.unranked is Unranked.LAST else ("-1", "-1")
-        return f"""CASE WHEN wrong <> '' THEN NULL WHEN {a} IS NULL AND {b} IS NULL THEN -1 WHEN {b} IS NULL
-                   THEN {above} WHEN {a} IS NULL THEN {below} WHEN {a} < {b} THEN 2 WHEN {a} > {b} THEN 0 ELSE 1 END"""
+        import ibis
 
-
-_TIERS = """list_transform(string_split(nullif(trim(cell_0), ''), '>'),
-            lambda tier: list_transform(string_split(tier, '='), lambda item: trim(item)))"""
-_FLAT = f"coalesce(flatten({_TIERS}), [])"
-_TIER_OF = "list_position(list_transform(tiers, lambda tier: list_contains(tier, item)), true)"
-_IS_PLACE = "regexp_full_match(c, '[0-9]{1,9}([.]0+)?')"
-_IN_LIST = "TRY_CAST(split_part(c, '.', 1) AS INT) BETWEEN 1 AND {n}"
-
-
-def _all_cells(cells: int) -> str:
-    return "[" + ", ".join(f"cell_{k}" for k in range(cells)) + "]"
-
-
-def _cell_list(cells: int) -> str:
-    """The cells that are not empty."""
-    return f"list_filter({_all_cells(cells)}, lambda cell: cell IS NOT NULL)"
-
-
-def _list(names: Iterable[str]) -> str:
-    return "[" + ", ".join(_quoted(name) for name in names) + "]"
-
-
-def _numbers(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))
-
-
-def _quoted(name: str) -> str:
-    return "'" + name.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+        a, b = (picked(both, both[place], len(self.listed)) for place in ("place_a", "place_b"))
+        above, below = (A_WON, B_WON) if self.unranked is Unranked.LAST else (UNANSWERED, UNANSWERED)
+        cases = [
+            (both.wrong != "", None), (a.isnull() & b.isnull(), UNANSWERED), (b.isnull(), above), (a.isnull(), below),
+            (a < b, A_WON), (a > b, B_WON),
+        ]  # fmt: skip
+        return ibis.cases(*cases, else_=TIE).cast("int16")
 
 
 # ---- which columns --------------------------------------------------------------------------------------------------

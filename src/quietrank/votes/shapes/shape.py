@@ -36,8 +36,6 @@ class Shape(ABC):
     """the column that names the person"""
     group: str | None
     """the column of the group"""
-    any_engine: ClassVar[bool] = True
-    """whether it can be read where the votes are, or only in quietrank's own engine"""
     gives_places: ClassVar[bool] = False
     """whether `rows` has place_a and place_b, the places of the items on their list; then a and b only if numbered"""
     unasked: ClassVar[bool] = False
