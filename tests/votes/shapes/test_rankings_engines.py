@@ -349,6 +349,8 @@ def test_the_votes_are_mentioned_once(put: Put, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["te\va", "te\fa", "te\aa", "${env:HOME}"])
+@pytest.mark.engines
+@pytest.mark.xdist_group("spark")
 def test_spark_refuses_names_that_it_would_misread(in_spark: Put, name: str) -> None:
     """Ibis writes a vertical tab as a backslash and a v, which Spark takes for v: the item would be another one."""
     votes = qr.read_votes(in_spark({"ranking": ["teva > tea"]}), ["tea", name])
