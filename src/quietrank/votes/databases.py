@@ -6,6 +6,7 @@ Who connects, and with what password, stands in the URL, in the environment (PGP
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -176,7 +177,9 @@ def public_url(url: str) -> str:
 def without_secrets(message: str, url: str) -> str:
     """The message without what a URL says about who connects."""
     for secret in sorted(_secrets(url), key=len, reverse=True):
-        message = message.replace(secret, HIDDEN)
+        # A password of a letter or two is hidden where it stands alone: in other words it says nothing.
+        written = re.escape(secret) if len(secret) > 3 else rf"(?<!\w){re.escape(secret)}(?!\w)"
+        message = re.sub(written, HIDDEN, message)
     return message
 
 
