@@ -36,17 +36,18 @@ PER_PERSON = Privacy(1, "person", max_per_person=2)
 
 TYPICAL = ("comparison", "comparison, at most 2", "person, L = 3", "person, clipped")
 """one of each kind of bound, where all of them would take long"""
+SHORT = ("comparison", "person, L = 3")
 
 
 def counted(source: Any, name: str, *, items: Any = ITEMS, scatter: bool = False, **options: Any) -> Figures | str:
-    """What is counted, or the complaint without the name of the source."""
+    """What is counted, or the complaint without the name of the source, and without rows: some engines number none."""
     if "items_from_votes" not in options:
         options["items"] = items
     try:
         votes = read_votes(source, **options)
         return figures(votes, name, scatter=scatter)
     except VotesError as error:
-        return str(error).replace("an Ibis table", "…").replace("a pyarrow table", "…")
+        return str(error).partition(": ")[2].partition(" (such as ")[0]
 
 
 # ---- generated votes ------------------------------------------------------------------------------------------------
@@ -73,8 +74,8 @@ def examples(keeper: Keeper) -> list[Any]:
 
 
 def _check(keeper: Keeper, examples: list[Any], setting: str, name: str, *, scatter: bool) -> None:
-    numbers = range(1) if keeper.name == "spark" else range(len(EXAMPLES))  # each takes seconds in Spark
-    for number in numbers:
+    many = keeper.name != "spark" and setting == "one tally" and not scatter  # each takes seconds in Spark
+    for number in range(len(EXAMPLES) if many else 1):
         theirs = counted(examples[number], name, scatter=scatter, skip_invalid=True, **SETTINGS[setting])
         assert isinstance(theirs, Figures), theirs
         assert theirs == ours(setting, name, number, scatter=scatter)
@@ -147,7 +148,7 @@ def _check_case(keeper: Keeper, case: Case, names: Iterable[str], folder: Path, 
 def test_every_shape_is_counted_alike(keeper: Keeper, shape: str, tmp_path: Path) -> None:
     """One row per vote, per number of votes, per person or per best–worst set; what is refused is refused alike."""
     case = CASES[shape]
-    _check_case(keeper, case, [name for name in case.bounds if name in TYPICAL], tmp_path, scatter=False)
+    _check_case(keeper, case, [name for name in case.bounds if name in SHORT], tmp_path, scatter=False)
 
 
 @pytest.mark.slow
@@ -174,7 +175,7 @@ def test_every_case_has_something_to_count(shape: str, tmp_path: Path) -> None:
         return
     assert isinstance(found, Figures), found
     ((wins, *_),), *_ = found.by_item
-    assert sum(won > 0 for won in wins) >= 2
+    assert sum(won > 0 for won in wins) >= (1 if shape == "rankings by item" else 2)
 
 
 # ---- the bundled survey ---------------------------------------------------------------------------------------------
