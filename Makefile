@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser audit bench docs figure clean
+.PHONY: demo test lint types unit slow browser engines audit bench docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -19,10 +19,10 @@ types: .venv/installed
 	$(BIN)/mypy
 
 unit: .venv/installed
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow and not engines"
 
 slow: .venv/installed
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 # The report in a real browser; needs a Chromium on the path, such as Debian's package chromium.
 browser: .venv/browser
@@ -30,6 +30,15 @@ browser: .venv/browser
 
 .venv/browser: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	touch $@
+
+# The same numbers on real servers: needs the programs of a PostgreSQL server and Java 17.
+engines: .venv/engines
+	QUIETRANK_REQUIRE_SERVERS=1 $(BIN)/pytest -n auto --dist loadgroup -m "engines and not slow"
+	QUIETRANK_REQUIRE_SERVERS=1 $(BIN)/pytest -m "engines and slow" tests/votes/test_failures.py
+
+.venv/engines: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[postgres,spark]'
 	touch $@
 
 .venv/installed: pyproject.toml constraints.txt
