@@ -49,7 +49,12 @@ def _uncollated(cell: ir.Value) -> ir.Value:
     refuses to search in it."""
     if _engine(cell) != "postgres":
         return cell
-    return _builtin("convert_from", _trim)(_builtin("convert_to", _trim)(cell, "UTF8"), "UTF8")
+    return _builtin("convert_from", _decoded)(by_bytes(cell, "postgres"), "UTF8")
+
+
+def by_bytes(cell: ir.Value, engine: str) -> ir.Value:
+    """The text as it is compared and ordered: by its bytes, on PostgreSQL too, where a collation would decide."""
+    return _builtin("convert_to", _encoded)(cell, "UTF8") if engine == "postgres" else cell
 
 
 BLANKS = " \t\n\r"
@@ -74,7 +79,7 @@ def lowered(cell: ir.Value) -> ir.Value:
     # which has as many bytes as characters, goes through the short list.
     capitals = _capitals()
     smalls = "".join(sign.lower() for sign in capitals)  # one by one: at the end of a word Σ would be another letter
-    in_bytes = _builtin("octet_length", _length)(_builtin("convert_to", _trim)(dotted, "UTF8"))
+    in_bytes = _builtin("octet_length", _length)(by_bytes(dotted, "postgres"))
     return ibis.ifelse(
         in_bytes == dotted.length(), dotted.translate(capitals[:26], smalls[:26]), dotted.translate(capitals, smalls)
     )
@@ -103,5 +108,13 @@ def _trim(text: str, signs: str) -> str:
     raise NotImplementedError("runs in the engine")
 
 
-def _length(text: str) -> int:
+def _decoded(text: bytes, encoding: str) -> str:
+    raise NotImplementedError("runs in the engine")
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    raise NotImplementedError("runs in the engine")
+
+
+def _length(text: bytes) -> int:
     raise NotImplementedError("runs in the engine")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
+from quietrank.votes.cells import by_bytes, lowered, trimmed
 from quietrank.votes.cells import text as as_text
-from quietrank.votes.cells import lowered, trimmed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -155,7 +155,7 @@ class _Reader:
         kind = column.type()
         if kind.is_timestamp() and kind.timezone is not None:
             raise _refusal(f"the column {node.name} has a time zone; convert it to text or to a time without one")
-        return column
+        return as_text(column) if kind.is_string() else column
 
     def _read_literal(self, node: Any) -> Any:
         import ibis
@@ -207,7 +207,9 @@ class _Reader:
         return self._negated(node, self._text(node.this).like(self._pattern(node)))
 
     def _read_ilike(self, node: Any) -> Any:
-        return self._negated(node, self._text(node.this).ilike(self._pattern(node)))
+        # Lower case as everywhere here, not as the engine folds case.
+        pattern = "".join(sign.lower() for sign in self._pattern(node))
+        return self._negated(node, lowered(self._text(node.this)).like(pattern))
 
     def _negated(self, node: Any, condition: Any) -> Any:
         return ~condition if node.args.get("negate") else condition
@@ -259,7 +261,7 @@ class _Reader:
             raise _refusal(
                 f"{_sql(left)} is a {_kind(a)} and {_sql(right)} a {_kind(b)}, which cannot be compared{remedy}"
             )
-        return a, b
+        return (by_bytes(a, self._engine), by_bytes(b, self._engine)) if _kind(a) == "text" else (a, b)
 
 
 def _as_number(node: Any) -> str:
