@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser audit bench docs figure clean
+.PHONY: demo test lint types unit slow browser engines audit bench docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -19,14 +19,23 @@ types: .venv/installed
 	$(BIN)/mypy
 
 unit: .venv/installed
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
 
 slow: .venv/installed
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 # The report in a real browser; needs a Chromium on the path, such as Debian's package chromium.
 browser: .venv/browser
 	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -m browser
+
+# The same tally on PostgreSQL and Spark; needs their programs, such as Debian's packages postgresql and
+# openjdk-17-jre-headless. `make test` runs these tests too, as far as the servers can be had.
+engines: .venv/engines
+	QUIETRANK_REQUIRE_SERVERS=1 $(BIN)/pytest -n 2 --dist loadgroup -m "engines and not slow"
+
+.venv/engines: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,postgres,spark]'
+	touch $@
 
 .venv/browser: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'

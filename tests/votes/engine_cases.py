@@ -125,7 +125,11 @@ def _long() -> dict[str, Case]:
 
 def _counted() -> dict[str, Case]:
     sides = {"a": ITEMS[:4], "b": ITEMS[3:]}
-    wins = {"wins_a": ["3", " 4\n", "0", "12.0"], "wins_b": [1, 0, 2, 2**39], "tie": [0.0, 1.0, 7.0, 2.0]}
+    wins: dict[str, list[Any]] = {
+        "wins_a": ["3", " 4\n", "0", "12.0"],
+        "wins_b": [1, 0, 2, 2**39],
+        "tie": [0.0, 1.0, 7.0, 2.0],
+    }
     outcome = {"outcome": ["a", "b", "tie", "tie"]}
     wrong = ["3", "12\u2028", "-1", "1e3"]
     return {
