@@ -111,7 +111,7 @@ class _Cluster:
     def _run(self, program: str, *words: str) -> None:
         # PostgreSQL does not run as root; Debian's package makes the user postgres.
         other: Any = {"user": "postgres"} if os.geteuid() == 0 else {}
-        command: list[str | Path] = [self.programs / program, "-D", str(self.folder / "data"), *words]
+        command = [str(self.programs / program), "-D", str(self.folder / "data"), *words]
         quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.run(command, check=True, cwd=self.folder, **quiet, **other)
 

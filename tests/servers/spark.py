@@ -138,14 +138,17 @@ class SparkCluster:
             raise AssertionError(f"the driver failed:\n{(self.folder / 'driver.log').read_text()[-4000:]}")
         return printed
 
+    def read_line(self, driver: subprocess.Popen[str]) -> str:
+        """The next line that the driver prints; it fails if the driver ends before."""
+        assert driver.stdout is not None
+        if line := driver.stdout.readline():
+            return line
+        raise AssertionError(f"the driver has ended: {self.finish(driver)}")
+
     def wait_for(self, driver: subprocess.Popen[str], line: str) -> None:
         """Until the driver prints this line; it fails if the driver ends before."""
-        assert driver.stdout is not None
-        for printed in driver.stdout:
-            if printed.strip() == line:
-                return
-        self.finish(driver)
-        raise AssertionError(f"the driver never said {line!r}")
+        while self.read_line(driver).strip() != line:
+            pass
 
 
 @contextmanager

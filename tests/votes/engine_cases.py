@@ -125,7 +125,11 @@ def _long() -> dict[str, Case]:
 
 def _counted() -> dict[str, Case]:
     sides = {"a": ITEMS[:4], "b": ITEMS[3:]}
-    wins = {"wins_a": ["3", " 4\n", "0", "12.0"], "wins_b": [1, 0, 2, 2**39], "tie": [0.0, 1.0, 7.0, 2.0]}
+    wins: dict[str, list[Any]] = {
+        "wins_a": ["3", " 4\n", "0", "12.0"],
+        "wins_b": [1, 0, 2, 2**39],
+        "tie": [0.0, 1.0, 7.0, 2.0],
+    }
     outcome = {"outcome": ["a", "b", "tie", "tie"]}
     wrong = ["3", "12\u2028", "-1", "1e3"]
     return {
@@ -149,7 +153,7 @@ def _wide() -> dict[str, Case]:
         }
 
     bounds = [name for name in BOUNDS if "answers only" not in name]
-    some = {"items": ASKED, "bounds": ["comparison", "person, L = 3", "person, one per pair, L = 2"]}
+    some: dict[str, Any] = {"items": ASKED, "bounds": ["comparison", "person, L = 3", "person, one per pair, L = 2"]}
     return {
         "wide": Case(_columns(person=people, **cells(words)), {"skip_invalid": True}, bounds, ASKED),
         "wide, all readable": Case(_columns(person=people, **cells(words[:6])), **some),
@@ -161,7 +165,7 @@ def _wide() -> dict[str, Case]:
 
 def _sets() -> dict[str, Case]:
     people = ("Ann", "Ann", "é", "e\u0301", "ann", "ß", "ann")
-    shown = [
+    shown: list[list[str | None]] = [
         ["A1", "a1", "vodka"], ["ç", "c\u0327", "Ω"], ["Ω", "vodka", None], ["b c", "A1", "Ω"], ["A1", "a1", "b c"],
         ["A1", "A1", "Ω"], ["vodka", None, None],
     ]  # fmt: skip
@@ -172,7 +176,7 @@ def _sets() -> dict[str, Case]:
     columns = {f"item{k + 1}": [one[k] for one in shown] for k in range(3)}
     answers = {"person": people, "best": best, "worst": worst}
     listed = ["A1;a1;vodka", "ç | c\u0327|Ω", "Ω,vodka", " b c ; A1;Ω; \n", "A1;a1;b c;ç", "A1;A1;Ω", "vodka"]
-    known = {"version": [1, 1, 2, 2, 1, 1, 9], "set": ["1", "2", "1", "1", "1", "2", "1"]}
+    known: dict[str, list[Any]] = {"version": [1, 1, 2, 2, 1, 1, 9], "set": ["1", "2", "1", "1", "1", "2", "1"]}
     positions = {"best": ["1", "2", " 1", "2 ", None, "4", "1"], "worst": ["3", "1", "2", "1", None, "1", ""]}
     skip = {"skip_invalid": True}
     return {

@@ -278,6 +278,7 @@ def test_sqlite_compares_bytes(tmp_path: Path) -> None:
 CONDITIONS = (
     "outcome = 'a'", "outcome = 'A'", "lower(outcome) like 't%'", "outcome in ('a', 'tie') and length(outcome) < 3",
     "trim(person) = 'ann'", "person < 'a'", "person between 'A' and 'Z'", "item_a <> 'b c'",
+    "person ilike 'A%' and outcome is not null",
 )  # fmt: skip
 
 

@@ -156,7 +156,7 @@ class _Reader:
         kind = column.type()
         if kind.is_timestamp() and kind.timezone is not None:
             raise _refusal(f"the column {node.name} has a time zone; convert it to text or to a time without one")
-        return column
+        return as_text(column) if kind.is_string() else column
 
     def _read_literal(self, node: Any) -> Any:
         import ibis
@@ -208,7 +208,9 @@ class _Reader:
         return self._negated(node, self._text(node.this).like(self._pattern(node)))
 
     def _read_ilike(self, node: Any) -> Any:
-        return self._negated(node, self._text(node.this).ilike(self._pattern(node)))
+        # Lower case as everywhere here, not as the engine folds case.
+        pattern = "".join(sign.lower() for sign in self._pattern(node))
+        return self._negated(node, lowered(self._text(node.this)).like(pattern))
 
     def _negated(self, node: Any, condition: Any) -> Any:
         return ~condition if node.args.get("negate") else condition

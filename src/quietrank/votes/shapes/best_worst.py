@@ -43,6 +43,8 @@ BEST_NAMES, WORST_NAMES = ("best", "most", "most_preferred"), ("worst", "least",
 NUMBERED = re.compile(r"(?:item|shown|option|alternative|alt|position)[ _.-]?([1-9]\d?)", re.IGNORECASE)
 CELL_NAMES = ("shown", "items", "set_items", "items_shown")
 SEPARATORS = (";", "|", ",")
+PARTS = "__quietrank_parts__"
+"""the column of the parts of a cell"""
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,13 @@ class BestWorst(Shape):
         """What is shown; with a design file, all of its items: these are declared, not votes."""
         if self.design is not None:
             return self.design.items()
+        table = self._taken_apart(table)
         parts = [table.select(item=part) for part in self._parts(table)]
         return reduce(lambda one, other: one.union(other, distinct=True), parts)
 
     def _plain(self, table: ir.Table, name: Names) -> ir.Table:
         """The columns that are read, with the items of each set beside its answer; the votes are mentioned once."""
+        table = self._taken_apart(table)
         read = {"said_best": self._said(table, self.best, name), "said_worst": self._said(table, self.worst, name)}
         if self.person is not None:
             read["person"] = name.person(table[self.person])
@@ -140,13 +144,19 @@ class BestWorst(Shape):
     def _said(self, table: ir.Table, column: str, name: Names) -> ir.Value:
         return trimmed(text(table[column])).nullif("") if self.positions else name(table[column])
 
+    def _taken_apart(self, table: ir.Table) -> ir.Table:
+        """The table with the parts of its cells, which are mentioned often, as a column."""
+        if not self.in_a_cell:
+            return table
+        _require_split(table)
+        return table.mutate(**{PARTS: _split(table[self.shown[0]])}).view()
+
     def _parts(self, table: ir.Table) -> list[ir.Value]:
         """The text of each item shown, NULL where there are fewer."""
         import ibis
 
         if self.in_a_cell:
-            _require_split(table)
-            parts = _split(table[self.shown[0]])
+            parts = table[PARTS]
             # Spark refuses to look beyond the end of a list.
             known = [ibis.ifelse(parts.length() > k, parts[k], None) for k in range(self.set_size)]
             return [trimmed(part).nullif("") for part in known]
@@ -157,7 +167,7 @@ class BestWorst(Shape):
         """How many items a cell lists; in columns there are never more than columns."""
         import ibis
 
-        return _split(table[self.shown[0]]).length() if self.in_a_cell else ibis.literal(0)
+        return table[PARTS].length() if self.in_a_cell else ibis.literal(0)
 
     def _chosen(self, said: ir.Value, shown: Sequence[ir.Value]) -> ir.Value:
         """The item that is meant, if it was shown."""
