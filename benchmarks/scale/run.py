@@ -153,19 +153,35 @@ def _peak() -> float:
 def measured(what: str, case: Case, folder: Path, url: str | None) -> dict[str, float]:
     """The same in a new process."""
     words = [sys.executable, __file__, "--one", what, "--case", json.dumps(asdict(case)), "--folder", str(folder)]
-    environment = os.environ | {"SPARK_LOCAL_DIRS": str(folder), "PYSPARK_SUBMIT_ARGS": SPARK} | (
-        {"QUIETRANK_BENCH_URL": url} if url else {}
-    )  # fmt: skip
+    events = Path(tempfile.mkdtemp(dir=folder))
+    environment = os.environ | {"SPARK_LOCAL_DIRS": str(folder), "PYSPARK_SUBMIT_ARGS": SPARK.format(events=events)}
+    if url is not None:
+        environment["QUIETRANK_BENCH_URL"] = url
     answer = subprocess.run(words, capture_output=True, text=True, env=environment)
     if answer.returncode:
         raise SystemExit(f"{case}: {answer.stderr[-2000:]}")
+    if case.engine == "spark" and what == "release":
+        print("Spark moved {} bytes in {} stages".format(*shuffled(events)), flush=True)
     return dict(json.loads(answer.stdout.strip().splitlines()[-1]))
 
 
 SPARK = (
     f"--master local[{THREADS}] --driver-memory 4g --conf spark.ui.enabled=false "
-    "--conf spark.sql.shuffle.partitions=16 pyspark-shell"
+    "--conf spark.sql.shuffle.partitions=16 --conf spark.eventLog.enabled=true --conf spark.eventLog.compress=false "
+    "--conf spark.eventLog.rolling.enabled=false --conf spark.eventLog.dir=file://{events} pyspark-shell"
 )
+"""Spark's own settings, as a user would give them; its log of events says what was moved"""
+
+
+def shuffled(events: Path) -> tuple[int, int]:
+    """The bytes that Spark wrote to be moved between executors, and the number of stages that ran."""
+    moved, stages = 0, set()
+    for line in (line for path in events.iterdir() for line in path.read_text().splitlines()):
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerTaskEnd":
+            stages.add(event["Stage ID"])
+            moved += event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"]
+    return moved, len(stages)
 
 
 # ---- PostgreSQL -----------------------------------------------------------------------------------------------------
