@@ -7,6 +7,9 @@ throughout, and strictly.
 
 from __future__ import annotations
 
+import logging
+import re
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,8 @@ from quietrank.votes.formats.text import compression_of
 
 WHOLE = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 """whatever the session says: a file that cannot be read is an error, never fewer votes"""
+QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+"""of a new session: what is done, and what goes wrong, is said by quietrank"""
 TYPED_KEYS = "spark.sql.sources.partitionColumnTypeInference.enabled"
 UNREADABLE = "\ufffd"
 """what Spark puts in the place of bytes that are no UTF-8"""
@@ -37,7 +42,9 @@ def connect_spark() -> Any:
     except ImportError:
         raise VotesError("Spark needs its driver; pip install 'quietrank[spark]', and Java 17") from None
     try:
-        builder = SparkSession.builder.appName("quietrank").config("spark.ui.showConsoleProgress", "false")
+        builder = SparkSession.builder.appName("quietrank").config(map=QUIET)
+        # It would print the query that failed, with the cell that it failed at.
+        logging.getLogger("SQLQueryContextLogger").disabled = True
         return ibis.pyspark.connect(builder.getOrCreate())
     except (PySparkException, RuntimeError, OSError) as error:
         raise VotesError(
@@ -91,7 +98,8 @@ def _open_remote(given: Sequence[str], dialect: Dialect) -> Source:
     _require_readable(kind)
     backend = connect_spark()
     options = {"sep": dialect.delimiter} if dialect.delimiter else {}
-    name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+    first = re.sub(r"//[^/@]*@", "//", given[0])  # without who connects
+    name = first if len(given) == 1 else f"{first} and {len(given) - 1} more"
     return _source(backend, [_read(backend, kind, [one], None, None, options) for one in given], name)
 
 
@@ -163,8 +171,6 @@ def _checked(frame: Any) -> Any:
 
 
 def _source(backend: Any, frames: Sequence[Any], name: str, **more: Any) -> Source:
-    import uuid
-
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionByName(frame)
