@@ -70,7 +70,9 @@ def lowered(cell: ir.Value) -> ir.Value:
     """Text in lower case, each character by itself, as Python does; of ASCII alone in SQLite, which knows no other."""
     import ibis
 
-    if _engine(cell) not in ("duckdb", "postgres"):
+    if _engine(cell) == "pyspark":
+        return cell.replace("Σ", "σ").lower()  # Java would make it another letter at the end of a word
+    if _engine(cell) == "sqlite":
         return cell.lower()
     dotted = cell.replace("İ", "i̇")  # as Spark and Python do; DuckDB would make it an i
     if _engine(cell) == "duckdb":
