@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,13 +19,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.servers.needed import free_port, missing
+from tests.servers.needed import die_with_parent, free_port, missing
 
 HOST, DATABASE = "127.0.0.1", "survey"
-SUPERUSER, SUPERUSER_PASSWORD = "qr", "only on loopback"
+AS_SUPERUSER: Any = {"user": "qr", "password": "only on loopback"}
 USER, PASSWORD = "holder", "p@ss/word: é"
 """owns the database and nothing else; the password has signs that a URL must escape"""
 
+PATIENCE = 60
+"""seconds to start or to stop; one or two on a quiet machine"""
 ATTEMPTS = 3
 """to start it: between finding a free port and using it, somebody else may take it"""
 
@@ -52,8 +56,7 @@ class PostgresServer:
         """A new psycopg connection of the superuser, which commits every statement."""
         import psycopg
 
-        words = {"user": SUPERUSER, "password": SUPERUSER_PASSWORD}
-        return psycopg.connect(host=HOST, port=self.port, dbname=DATABASE, autocommit=True, **words)
+        return psycopg.connect(host=HOST, port=self.port, dbname=DATABASE, autocommit=True, **AS_SUPERUSER)
 
 
 @contextmanager
@@ -67,12 +70,12 @@ def postgres_server() -> Iterator[PostgresServer]:
             shutil.chown(folder, "postgres")
         cluster = _Cluster(programs, folder)
         cluster.make()
+        process, port = cluster.start()
         try:
-            server = PostgresServer(cluster.start())
-            _make_database(server)
-            yield server
+            _make_database(port)
+            yield PostgresServer(port)
         finally:
-            cluster.stop()
+            stop(process)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -86,38 +89,67 @@ class _Cluster:
 
     def make(self) -> None:
         secret = self.folder / "password"
-        secret.write_text(SUPERUSER_PASSWORD)
+        secret.write_text(AS_SUPERUSER["password"])
         secret.chmod(0o644)  # read by another user, if these tests run as root
-        words = ["-U", SUPERUSER, "--pwfile", str(secret), "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8"]
+        words = [
+            "-U",
+            AS_SUPERUSER["user"],
+            "--pwfile",
+            str(secret),
+            "-A",
+            "scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+        ]
         self._run("initdb", *words, "--no-sync")
 
-    def start(self) -> int:
-        """The port that it listens on."""
-        for attempt in range(ATTEMPTS):
+    def start(self) -> tuple[subprocess.Popen[bytes], int]:
+        """The server and the port that it listens on. pg_ctl would leave it behind when the tests are killed."""
+        for _ in range(ATTEMPTS):
             port = free_port()
-            options = f"-h {HOST} -p {port} -c unix_socket_directories='' -c fsync=off -c full_page_writes=off"
-            try:
-                self._run("pg_ctl", "-o", options, "-w", "-l", str(self.folder / "log"), "start")
-                return port
-            except subprocess.CalledProcessError:
-                if attempt == ATTEMPTS - 1:
-                    raise AssertionError(f"PostgreSQL does not start:\n{self._log()}") from None
-        raise AssertionError("unreachable")
+            words = ["-h", HOST, "-p", str(port), "-c", "unix_socket_directories=", "-c", "fsync=off"]
+            with (self.folder / "log").open("ab") as log:
+                server = subprocess.Popen(
+                    self._command("postgres", *words), cwd=self.folder, stdout=log, stderr=log,
+                    start_new_session=True, preexec_fn=die_with_parent, **_other_user(),
+                )  # fmt: skip
+            if self._answers(server, port):
+                return server, port
+            stop(server)
+        raise AssertionError(f"PostgreSQL does not start:\n{(self.folder / 'log').read_text(errors='replace')}")
 
-    def stop(self) -> None:
-        if (self.folder / "data" / "postmaster.pid").exists():
-            self._run("pg_ctl", "-m", "immediate", "-w", "stop")
+    def _answers(self, server: subprocess.Popen[bytes], port: int) -> bool:
+        """Wait until it does; False if it has ended."""
+        import psycopg
+
+        until = time.monotonic() + PATIENCE
+        while server.poll() is None and time.monotonic() < until:
+            try:
+                psycopg.connect(host=HOST, port=port, dbname="postgres", **AS_SUPERUSER).close()
+                return True
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+        return False
 
     def _run(self, program: str, *words: str) -> None:
-        # PostgreSQL does not run as root; Debian's package makes the user postgres.
-        other: Any = {"user": "postgres"} if os.geteuid() == 0 else {}
-        command = [str(self.programs / program), "-D", str(self.folder / "data"), *words]
         quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(command, check=True, cwd=self.folder, **quiet, **other)
+        subprocess.run(self._command(program, *words), check=True, cwd=self.folder, **quiet, **_other_user())
 
-    def _log(self) -> str:
-        log = self.folder / "log"
-        return log.read_text(errors="replace") if log.exists() else "there is no log"
+    def _command(self, program: str, *words: str) -> list[str]:
+        return [str(self.programs / program), "-D", str(self.folder / "data"), *words]
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    """At once; nothing of it is needed any more."""
+    if server.poll() is None:
+        server.send_signal(signal.SIGQUIT)
+    server.wait(timeout=PATIENCE)
+
+
+def _other_user() -> Any:
+    """PostgreSQL does not run as root; Debian's package makes the user postgres."""
+    return {"user": "postgres"} if os.geteuid() == 0 else {}
 
 
 def _programs() -> Path:
@@ -137,12 +169,11 @@ def _require_psycopg() -> None:
         missing("psycopg is not installed: it is in the extra postgres")
 
 
-def _make_database(server: PostgresServer) -> None:
+def _make_database(port: int) -> None:
     import psycopg
     from psycopg import sql
 
-    words = {"user": SUPERUSER, "password": SUPERUSER_PASSWORD, "dbname": "postgres"}
-    with psycopg.connect(host=HOST, port=server.port, autocommit=True, **words) as connection:
+    with psycopg.connect(host=HOST, port=port, dbname="postgres", autocommit=True, **AS_SUPERUSER) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(USER), PASSWORD))
         # Turkish: wherever text is lowered or ordered by the collation instead of by itself, tests see it.
         as_in_turkish = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR'"

@@ -6,7 +6,6 @@ of which one can be killed. A process has one Spark context at a time: a driver 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
@@ -20,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.servers.needed import free_port, missing
+from tests.servers.needed import die_with_parent, free_port, missing
 
 HOST = "127.0.0.1"
 PATIENCE = 120
@@ -125,7 +124,7 @@ class SparkCluster:
         environment = {**os.environ, "SPARK_LOCAL_IP": HOST, "PYTHONPATH": os.pathsep.join(sys.path)}
         return subprocess.Popen(
             [sys.executable, "-c", prologue + script, *words], stdout=subprocess.PIPE, stderr=errors, text=True,
-            env=environment, cwd=self.folder, start_new_session=True, preexec_fn=_die_with_parent,
+            env=environment, cwd=self.folder, start_new_session=True, preexec_fn=die_with_parent,
         )  # fmt: skip
 
     def finish(self, driver: subprocess.Popen[str], seconds: float = 300) -> str:
@@ -188,14 +187,8 @@ def _start(name: str, words: list[str], folder: Path, log: str) -> subprocess.Po
     with (folder / f"{log}.log").open("wb") as output:
         return subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, cwd=folder, env=environment, start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )  # fmt: skip
-
-
-def _die_with_parent() -> None:
-    """Linux ends this process when the tests are killed, and cannot clean up any more; elsewhere nothing is done."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _kill(process: subprocess.Popen[Any]) -> None:

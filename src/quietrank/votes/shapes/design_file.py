@@ -67,17 +67,18 @@ class DesignFile:
         return ibis.memtable(pa.table({"item": pa.array(names, pa.string())}))
 
     def joined(self, rows: ir.Table, size: int) -> ir.Table:
-        """The rows, whose of_version and of_set name a set, with shown_1 to shown_M, and `known`, NULL if it is not
-        in the file."""
+        """The rows, whose of_version and of_set name a set, with shown_1 to shown_M, empty where a set has no
+        further item, and `known`, NULL if it is not in the file."""
         import ibis
         import pyarrow as pa
 
         names = ("version", "set") if self.has_versions else ("set",)
-        columns: dict[str, Sequence[str | None]] = {
+        columns: dict[str, Sequence[str]] = {
             f"in_{name}": [key[place] for key, _ in self.sets] for place, name in enumerate(names)
         }
         for k in range(size):
-            columns[f"shown_{k + 1}"] = [items[k] if k < len(items) else None for _, items in self.sets]
+            # Empty, not NULL: on its way to Spark, Ibis turns a NULL in such a table into the text NaN.
+            columns[f"shown_{k + 1}"] = [items[k] if k < len(items) else "" for _, items in self.sets]
         sets = ibis.memtable(pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()}))
         joined = rows.left_join(sets.view(), [(f"of_{name}", f"in_{name}") for name in names])
         shown = [f"shown_{k + 1}" for k in range(size)]
