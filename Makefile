@@ -35,7 +35,7 @@ browser: .venv/browser
 # The same numbers on real servers: needs the programs of a PostgreSQL server and Java 17.
 engines: .venv/engines
 	QUIETRANK_REQUIRE_SERVERS=1 $(BIN)/pytest -n auto --dist loadgroup -m "engines and not slow"
-	QUIETRANK_REQUIRE_SERVERS=1 $(BIN)/pytest -m "engines and slow" tests/votes/test_failures.py
+	QUIETRANK_REQUIRE_SERVERS=1 $(BIN)/pytest -m "engines and slow" tests/votes/test_failures.py tests/votes/test_spark_cluster.py
 
 .venv/engines: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[postgres,spark]'
