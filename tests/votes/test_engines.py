@@ -160,7 +160,6 @@ def test_every_shape_is_counted_alike_under_every_bound(keeper: Keeper, shape: s
 RANKINGS = rankings()
 
 
-@pytest.mark.xfail(reason="rankings are read in quietrank's own engine alone", strict=True)
 @pytest.mark.parametrize("shape", RANKINGS)
 def test_rankings_are_counted_alike(keeper: Keeper, shape: str, tmp_path: Path) -> None:
     _check_case(keeper, RANKINGS[shape], RANKINGS[shape].bounds, tmp_path, scatter=False)
