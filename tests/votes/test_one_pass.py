@@ -36,7 +36,13 @@ def _counted(votes: list[Vote], bounded: Bounded, groups: str | None) -> list[An
     options: dict[str, Any] = {}
     if groups is not None:
         options = {"by": "outcome", "groups": ["a", "b", "tie", "none"], "by_person": groups == "person"}
-    read = from_arrow([*votes, ("", "A1", "ç", "a"), ("p1", "A1", "nobody", "b")], skip_invalid=True, **options)
+    bad: list[Vote] = [
+        ("", "A1", "ç", "a"),
+        ("p1", "A1", "nobody", "b"),
+        ("p1", "A1", "ç", "?"),
+        ("pé", "Ω", "A1", "?"),
+    ]
+    read = from_arrow([*bad, *votes, *bad], skip_invalid=True, **options)
     tallies = count_votes(read, bounded, may_be_empty=True)
     each = [(t.by_item.wins.tolist(), t.by_item.losses.tolist(), t.by_item.ties) for t in tallies]
     return [tallies.rows, tallies.people, each]

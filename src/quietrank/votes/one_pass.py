@@ -139,7 +139,8 @@ def _sums_of_items(rows: ir.Table, apart: Sequence[str]) -> ir.Table:
     `once`: whether it is the one row of these that stands for all of them."""
     import ibis
 
-    y: ir.Value = rows.y if "y" in rows.columns else ibis.literal(2, type="int8")
+    # A row that does not count may have no y. Its part is 0: NULL would take the square of its person with it.
+    y: ir.Value = rows.y.fill_null(0) if "y" in rows.columns else ibis.literal(2, type="int8")
     won, lost = rows.part * y, rows.part * (2 - y)
     side_a, side_b = (ibis.literal(side, type="int64") for side in (0, 1))
     sides = both_sides(
