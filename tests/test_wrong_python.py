@@ -103,7 +103,7 @@ def of(call: Callable[[World, Any], Any], value: Any) -> Call:
 
 REFUSED: dict[str, tuple[Call, str]] = {
     # read_votes
-    "source None": (lambda w: qr.read_votes(None, ["x", "y"]), "cannot read votes from a NoneType"),
+    "source None": (lambda w: qr.read_votes(None, ["x", "y"]), "say where the votes are"),
     "source int": (lambda w: qr.read_votes(5, ["x", "y"]), "cannot read votes from a int"),
     "source list": (lambda w: qr.read_votes([("x", "y")], ["x", "y"]), "cannot read votes from a list"),
     "source bytes": (lambda w: qr.read_votes(b"votes.csv", ["x", "y"]), "cannot read votes from a bytes"),
@@ -663,7 +663,7 @@ def test_an_unusual_call_is_accepted(world: World, name: str) -> None:
     [
         lambda: qr.Privacy(),
         lambda: qr.Privacy(1, "comparison", sigma=2),
-        lambda: qr.read_votes(),
+        lambda: qr.read_votes("votes.csv", votes="other.csv"),
         lambda: qr.rank(1, 2, 3),
         lambda: qr.audit(sigma=1),
         lambda: qr.audit("laplace"),

@@ -104,7 +104,7 @@ def test_sqlite_reads_rankings_of_declared_items() -> None:
 
     table = ibis.sqlite.connect().create_table("votes", _table(ranking=["tea>coffee=water", "water > tea", None]))
     assert _net(qr.read_votes(table, DRINKS), ANSWERS) == [0.5, -0.5, 0]
-    with pytest.raises(VotesError, match="cannot be taken from rankings in the engine sqlite; declare them with items"):
+    with pytest.raises(VotesError, match="cannot be taken from rankings in SQLite; declare them with items"):
         qr.read_votes(table, items_from_votes=True)
 
 
