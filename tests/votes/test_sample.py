@@ -25,7 +25,7 @@ from quietrank.votes.sample import drawn, lot, sampled
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.tally import counting
 from tests.helpers import COLUMNS, ITEMS, Vote, columns_of
-from tests.servers.postgres import SUPERUSER, SUPERUSER_PASSWORD, postgres_server
+from tests.servers.postgres import AS_SUPERUSER, postgres_server
 
 IDS = [f"{word}{k}" for k in range(40) for word in ("Ann", "ann", "é", "e\u0301", "'", "🐘 ", "")]
 NUMBERS = list(range(-5, 200))
@@ -184,7 +184,7 @@ def test_a_cut_connection_leaves_the_counts(tmp_path: Path, monkeypatch: pytest.
             import psycopg
 
             where = {"host": backend.con.info.host, "port": backend.con.info.port, "dbname": "postgres"}
-            with psycopg.connect(**where, user=SUPERUSER, password=SUPERUSER_PASSWORD) as other:
+            with psycopg.connect(**where, **AS_SUPERUSER) as other:
                 other.execute("SELECT pg_terminate_backend(%s)", [backend.con.info.backend_pid])
             return honest(*arguments, **options)
 
