@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.noise import knorm, lattice, normal
+from quietrank.promise.accounting import Charge
 from quietrank.promise.graph import Graph
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit
@@ -28,6 +29,18 @@ from tests.steps import add_noise, calibrate, vote_weight
 ITEMS = ("A1", "b c", "ç", "Ω")
 COLUMNS = ("person", "item_a", "item_b", "outcome")
 Vote = tuple[str, str, str, str]
+
+
+class NotedLedger:
+    """Pays for everything, and remembers it."""
+
+    def __init__(self) -> None:
+        self.charges: list[Charge] = []
+
+    def debit(self, charge: Charge) -> str:
+        self.charges.append(charge)
+        return "1"
+
 
 Pairing = tuple[NeighboursWord, DesignWord]
 PAIRINGS: tuple[Pairing, ...] = (

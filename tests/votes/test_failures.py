@@ -14,9 +14,9 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import VotesError
-from quietrank.promise.accounting import Charge
 from quietrank.votes import check
 from quietrank.votes.read import read_votes
+from tests.helpers import NotedLedger
 from tests.servers.postgres import PostgresServer
 from tests.servers.spark import spark_cluster
 from tests.steps import tally_votes
@@ -25,19 +25,10 @@ ITEMS = ["x", "y", "z"]
 PERSON = qr.Privacy(1, "person", max_per_person=3)
 
 
-class _Ledger:
-    def __init__(self) -> None:
-        self.charges: list[Charge] = []
-
-    def debit(self, charge: Charge) -> str:
-        self.charges.append(charge)
-        return "1"
-
-
 @contextmanager
-def _refused(message: str) -> Iterator[_Ledger]:
+def _refused(message: str) -> Iterator[NotedLedger]:
     """A release that fails with this message, and pays nothing."""
-    ledger = _Ledger()
+    ledger = NotedLedger()
     with pytest.raises(VotesError, match=message) as refused:
         yield ledger
     assert ledger.charges == []

@@ -19,13 +19,12 @@ import pytest
 import quietrank as qr
 from quietrank.errors import VotesError
 from quietrank.mechanisms.gaussian import GAUSSIAN
-from quietrank.promise.accounting import Charge
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip
 from quietrank.statistics.method import Method
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.snapshot import judged
-from tests.helpers import write_csv
+from tests.helpers import NotedLedger, write_csv
 from tests.steps import choose, tally_pairs, tally_votes
 
 ITEMS = ["x", "y", "z"]
@@ -119,15 +118,6 @@ def test_grouping_sets_scan_the_file_once(tmp_path: Path) -> None:
 # ---- files that change ---------------------------------------------------------------------------------------------
 
 
-class _Ledger:
-    def __init__(self) -> None:
-        self.charges: list[Charge] = []
-
-    def debit(self, charge: Charge) -> str:
-        self.charges.append(charge)
-        return "1"
-
-
 def _append(path: Path, votes: int) -> None:
     with path.open("a", encoding="utf-8") as stream:
         stream.write("big,x,y\n" * votes)
@@ -180,7 +170,7 @@ def test_a_file_that_grows_two_hundred_times(tmp_path: Path, privacy: Privacy) -
 def test_a_file_that_was_changed_is_refused_before_any_debit(tmp_path: Path, privacy: Privacy, change: str) -> None:
     """Size, time of modification, another file under the same name, or none."""
     path = write_csv(tmp_path / "v.csv", [("big", "x", "y")] * 10, ("person", "winner", "loser"))
-    votes, ledger = read_votes(path, items=ITEMS), _Ledger()
+    votes, ledger = read_votes(path, items=ITEMS), NotedLedger()
     if change == "append":
         _append(path, 1)
     elif change == "same size":
