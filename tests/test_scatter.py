@@ -250,7 +250,7 @@ def test_a_saved_tally_keeps_it_and_cannot_be_edited(tmp_path: Path) -> None:
 def test_the_audit_finds_noise_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reach of half the cap passes every check that computes it again, and is caught on neighbouring files."""
     case = make_case(LAPLACE, "person", "replace", method=Method.NET_WINS, max_per_person=3)
-    honest = bounds.check(case, 4)
+    honest = bounds.check(case, 2)
     assert 0.2 < honest.scatter <= 1
     monkeypatch.setattr(scatter, "_reach", lambda promise: STEPS // 8)
-    assert any("scatter" in complaint for complaint in bounds.check(case, 4).complaints)
+    assert any("scatter" in complaint for complaint in bounds.check(case, 2).complaints)

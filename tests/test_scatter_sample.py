@@ -104,6 +104,7 @@ def test_one_person_moves_the_scatter_of_a_sample_no_further(around: Around, dat
 
 
 @pytest.mark.parametrize(("neighbours", "groups"), [("replace", None), ("replace", GROUPS), ("add-remove", None)])
+@pytest.mark.few(1)
 def test_the_audit_measures_samples(neighbours: Any, groups: Any) -> None:
     """On neighbouring files, in one of which the unit is sampled and in the other perhaps not."""
     case = make_case(LAPLACE, "person", neighbours, method=Method.NET_WINS, max_per_person=3, groups=groups)
@@ -122,7 +123,7 @@ def test_the_audit_finds_a_sample_that_is_multiplied_before_the_noise(monkeypatc
         return [value << 3 * bits for value in honest(self, expected, most, bits)]
 
     monkeypatch.setattr(Counting, "scatter", multiplied)
-    assert any("scatter" in complaint for complaint in bounds.check(case, 4).complaints)
+    assert any("scatter" in complaint for complaint in bounds.check(case, 2).complaints)
 
 
 def _wide(people: Sequence[str], *, named: bool = True) -> qr.Votes:

@@ -50,7 +50,15 @@ from quietrank.votes.tallies import Tallies, Tally
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 SMALL = Sizes(
-    pairs=6, releases=1, draws=1200, runs=12_000, most_runs=12_000, gaussian_runs=30_000, slow_runs=100, tries=4
+    pairs=6,
+    releases=1,
+    draws=1200,
+    runs=12_000,
+    most_runs=12_000,
+    gaussian_runs=30_000,
+    slow_runs=100,
+    tries=4,
+    beside=0,
 )
 RISK = 1e-8
 """a correct library fails a test of this file less than once in a million runs"""

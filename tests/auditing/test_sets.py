@@ -22,7 +22,15 @@ from quietrank.votes.sets import size
 from quietrank.votes.snapshot import NOT_ANSWERED, NUMBER
 
 SMALL = Sizes(
-    pairs=5, releases=1, draws=1200, runs=12_000, most_runs=12_000, gaussian_runs=30_000, slow_runs=100, tries=4
+    pairs=5,
+    releases=1,
+    draws=1200,
+    runs=12_000,
+    most_runs=12_000,
+    gaussian_runs=30_000,
+    slow_runs=100,
+    tries=4,
+    beside=0,
 )
 QUICK, REST = ([make_case(**words) for words in part] for part in _sets())
 CASES = [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in REST)]

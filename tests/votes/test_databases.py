@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import quietrank as qr
-from quietrank.errors import VotesError
+from quietrank.errors import QuietrankError, VotesError
 from quietrank.promise.privacy import Privacy
 from quietrank.votes import databases
 from quietrank.votes.private import Resources
@@ -82,7 +82,7 @@ def test_a_duckdb_file_is_only_read(database: Path) -> None:
 )
 def test_words_that_contradict_each_other_are_refused(arguments: dict[str, Any], message: str) -> None:
     """Each with the word that is missing, or too much."""
-    with pytest.raises(VotesError, match=message):
+    with pytest.raises(QuietrankError, match=message):
         read_votes(items=["x", "y"], **arguments)
 
 

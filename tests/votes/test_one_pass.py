@@ -18,7 +18,7 @@ from tests.helpers import Vote, from_arrow, vote_lists
 NORMS: dict[str, tuple[tuple[str, Fraction], ...]] = {
     "net wins": (("net_wins", Fraction(1)),),
     "wins and losses": (("wins", Fraction(1)), ("losses", Fraction(1))),
-    "all": (("net_wins", Fraction(1)), ("exposure", Fraction(1, 4)), ("ties", Fraction(1)), ("total", Fraction(1, 9))),
+    "all": (("net_wins", Fraction(1)), ("exposure", Fraction(1, 4)), ("ties", Fraction(1)), ("total", Fraction(1, 16))),
 }
 EACH, ONE = Privacy(1, "person", max_per_person=3), Privacy(1, "person", max_per_person=2, one_per_pair=True)
 BOUNDS = {

@@ -63,8 +63,9 @@ class Moves:
         return tuple(complaints)
 
 
-def check(case: Case, pairs: int, releases: int = 1) -> Moves:
-    """Run `pairs` pairs of neighbouring files through reading, bounding and counting; `releases` of them to the end."""
+def check(case: Case, pairs: int, releases: int = 1, beside: int = len(Around)) -> Moves:
+    """Run `pairs` pairs of neighbouring files through reading, bounding and counting; `releases` of them to the end.
+    Of the first `beside`, what may be bought beside the counts is measured as well: the scatter and the histogram."""
     furthest, scatter, histogram, within, changed = 0.0, 0.0, 0.0, True, set()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         for index, pair in enumerate(neighbours.neighbouring(case, pairs)):
@@ -76,7 +77,7 @@ def check(case: Case, pairs: int, releases: int = 1) -> Moves:
                 furthest = max(furthest, part_of(case, moved, allowed))
             if index < releases or pair.skip_invalid:
                 changed |= _released_differently(case, pair, Path(folder))
-            if index < len(Around) and case.privacy.unit is Unit.PERSON:
+            if index < min(beside, len(Around)) and case.privacy.unit is Unit.PERSON:
                 around = list(Around)[index]
                 scatter = max(scatter, *(_scatter_moves(case, pair, around, bits, Path(folder)) for bits in SAMPLES))
                 histogram = max(histogram, _histogram_moves(case, pair, Path(folder)))

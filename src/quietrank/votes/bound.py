@@ -269,6 +269,8 @@ def whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
     The columns below hold twice the wins, losses and net wins of a person, and the others themselves.
     """
     finer = 1
+    if any(weight.denominator & (weight.denominator - 1) for _, weight in clip.squares):
+        raise AssertionError("the weights of a clip's squares must be multiples of powers of a half")
     while True:
         terms = {name: weight * finer**2 * (4 if name in WHOLE else 1) for name, weight in clip.squares}
         if all(weight.denominator == 1 for weight in terms.values()):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from quietrank.errors import VotesError, either, option
+from quietrank.errors import UsageError, VotesError, either, option
 from quietrank.votes.engines import ENGINES
 from quietrank.votes.formats.scan import first_line
 from quietrank.votes.private import Resources
@@ -56,7 +56,7 @@ class Place:
             raise VotesError(f"votes are in files or in a database; give files, or {option('connect')}, and not both")
         if self.is_files:
             if files is None:
-                raise VotesError(
+                raise UsageError(
                     f"say where the votes are: {either('give a path, a data frame or a table', 'give VOTES')}, or "
                     f"{option('connect')} and {option('table')}"
                 )

@@ -123,15 +123,17 @@ def start_engine(resources: Resources = ALL_OF_IT) -> OwnEngine:
     import ibis
 
     connection = ibis.duckdb.connect()
-    connection._register_in_memory_table = lambda op: _keep_list(connection.con, op)
+    known: set[str] = set()
+    connection._register_in_memory_table = lambda op: _keep_list(connection.con, op, known)
     return OwnEngine(connection, resources.apply(connection))
 
 
-def _keep_list(connection: Any, op: Any) -> None:
+def _keep_list(connection: Any, op: Any, known: set[str]) -> None:
     """A public list as a table: of a list in memory the engine does not know the size, and then neither how far it is
     with a query, nor which side of a join is small."""
-    if connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [op.name]).fetchall():
+    if op.name in known:
         return
     connection.register("quietrank_list", op.data.to_pyarrow(op.schema))
     connection.execute(f'CREATE TEMP TABLE "{op.name}" AS SELECT * FROM quietrank_list')
     connection.unregister("quietrank_list")
+    known.add(op.name)
