@@ -22,7 +22,7 @@ unit: .venv/installed
 	$(BIN)/pytest -n auto -m "not slow and not engines"
 
 slow: .venv/installed
-	$(BIN)/pytest -n auto --dist loadgroup
+	QUIETRANK_EXAMPLES=thorough $(BIN)/pytest -n auto --dist loadgroup
 
 # The report in a real browser; needs a Chromium on the path, such as Debian's package chromium.
 browser: .venv/browser

@@ -3,6 +3,7 @@ run in part."""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -14,25 +15,33 @@ from tests.servers.keepers import Keeper, duckdb_file, postgres_database, spark_
 from tests.servers.postgres import PostgresServer, postgres_server
 from tests.servers.spark import spark_session
 
-settings.register_profile(
-    "quietrank", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-settings.load_profile("quietrank")
+QUIET: dict[str, Any] = {
+    "derandomize": True, "deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]
+}  # fmt: skip
+settings.register_profile("quick", max_examples=25, **QUIET)
+settings.register_profile("thorough", max_examples=100, **QUIET)
+settings.load_profile(os.environ.get("QUIETRANK_EXAMPLES", "quick"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked `few(n)`, n cases that lie evenly among all are always run; the others are slow."""
+    """Of a test marked `few(n)`, n cases that lie evenly among all are always run; the others are slow. Of one marked
+    `few_here(n)`, whose other cases are on servers, the others are run with these."""
+    _keep_few(items, "few", pytest.mark.slow)
+    _keep_few(items, "few_here", pytest.mark.engines)
+
+
+def _keep_few(items: list[pytest.Item], name: str, others: pytest.MarkDecorator) -> None:
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("few") is not None and item.get_closest_marker("slow") is None:
+        if item.get_closest_marker(name) is not None and item.get_closest_marker(others.name) is None:
             cases[item.nodeid.partition("[")[0]].append(item)
     for same in cases.values():
-        marker = same[0].get_closest_marker("few")
+        marker = same[0].get_closest_marker(name)
         assert marker is not None
         kept = {k * len(same) // marker.args[0] for k in range(marker.args[0])}
         for place, item in enumerate(same):
             if place not in kept:
-                item.add_marker(pytest.mark.slow)
+                item.add_marker(others)
 
 
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.engines)

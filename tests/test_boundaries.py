@@ -22,7 +22,7 @@ RULES = Rules(
         ),
         "confidential": ("votes",),
         "crossing": ("crossing",),
-        "both": ("__init__", "__main__", "pipeline", "demo", "auditing", "cli"),
+        "both": ("__init__", "__main__", "pipeline", "boards", "demo", "auditing", "cli"),
     },
     may_see={
         "public": ("public",),
@@ -40,6 +40,7 @@ RULES = Rules(
         ("simulation", "ledger", "votes"),
         ("planning", "paper", "crossing"),
         ("pipeline",),
+        ("boards",),
         ("demo", "auditing"),
         ("cli",),
         ("__init__", "__main__"),
@@ -51,7 +52,7 @@ RULES = Rules(
         "openpyxl": ("votes",),
         "opendp": ("noise",),
         "flint": ("noise", "auditing", "promise.curve"),
-        "secrets": ("noise", "ledger"),
+        "secrets": ("noise", "ledger", "votes.daily.kept", "boards.board"),
     },
     calls={
         "add_to": ("noise", "crossing", "auditing"),
@@ -100,7 +101,7 @@ def test_only_the_confidential_side_reads_rows() -> None:
 def test_only_the_mechanisms_cross_the_line() -> None:
     """A tally is seen by the crossing, and by the pipeline and the audit that hand it over."""
     assert _importers("votes.tally", "votes.tallies") <= {"votes", "crossing", "pipeline", "auditing"}
-    assert _importers("crossing") <= {"pipeline", "auditing"}
+    assert _importers("crossing") <= {"pipeline", "boards", "auditing"}
 
 
 def test_only_mechanisms_draw_noise() -> None:
@@ -168,8 +169,8 @@ def test_what_a_reviewer_reads(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\na privacy reviewer reads {len(listed)} modules, {sum(listed.values())} lines: {', '.join(listed)}")
     assert len(mechanisms) == len(MECHANISMS) >= 4
-    assert len(listed) <= 39
-    assert sum(listed.values()) <= 6_000
+    assert len(listed) <= 41
+    assert sum(listed.values()) <= 6_400
 
 
 def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> None:

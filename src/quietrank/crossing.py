@@ -20,9 +20,11 @@ from quietrank.errors import PrivacyError, VotesError
 from quietrank.mechanisms.limit import LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs, PublicSets
 from quietrank.mechanisms.scatter import Around, ScatterNoise
+from quietrank.mechanisms.stream import BoardNoise
 from quietrank.promise.accounting import Charge, Cost, Ledger, as_written
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
+from quietrank.votes.daily.limits import Encoded, Norm
 from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:
@@ -118,6 +120,31 @@ def cross(
     noisy = scatter.noise.add_to(np.array([one.steps for one in exact], dtype=np.int64))
     scatters = (scatter.released(one.around, int(steps), one.bits) for one, steps in zip(exact, noisy, strict=True))
     return [replace(one, scatter=known) for one, known in zip(noised, scatters, strict=True)]
+
+
+def cross_board(noise: BoardNoise, ledger: Ledger, what: str) -> str:
+    """Pay for every day of a board, before a vote of it is counted; the id of the payment."""
+    _require_board(noise, noise.cost)
+    return ledger.debit(Charge(noise.promise.privacy, noise.cost, what))
+
+
+def cross_day(encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
+    """What is published on one day of a board that was paid for: net wins and exposures, encoded, with fresh noise.
+
+    People are bounded over the whole horizon, so that all days together keep the promise (docs/proofs/boards.md).
+    Whoever calls this writes the result down before anybody sees it, and never asks again for a day that was written.
+    """
+    _require_board(noise, noise.cost)
+    if encoded.norm != Norm.of(noise):
+        raise AssertionError("these votes were not bounded in the way this noise was calibrated for")
+    of_net_wins, of_exposures = noise.noises()
+    return of_net_wins.add_to(encoded.net_wins), of_exposures.add_to(encoded.exposures)
+
+
+def _require_board(noise: BoardNoise, paid: Cost) -> None:
+    if not paid.covers(noise.loss):
+        raise PrivacyError("the noise of the board costs more than it charges; nothing was released")
+    _require_within(noise.promise.privacy, noise.loss, "board's")
 
 
 def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:

@@ -93,3 +93,7 @@ class SolverError(QuietrankError):
 
 class ReleaseError(QuietrankError):
     """A release cannot be written or read."""
+
+
+class BoardError(QuietrankError):
+    """A board cannot be made, read or continued."""

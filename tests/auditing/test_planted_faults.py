@@ -36,7 +36,7 @@ from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice, normal
 from quietrank.promise import curve
 from quietrank.promise.privacy import GroupOf, Privacy
-from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, Move, Promise
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, Move, Promise, whole_squares
 from quietrank.statistics.method import Method, Ties
 from quietrank.statistics.net_wins import NetWinsAndExposures
 from quietrank.statistics.statistic import Statistic
@@ -59,6 +59,7 @@ SMALL = Sizes(
     slow_runs=100,
     tries=4,
     beside=0,
+    all_pairs=False,
 )
 RISK = 1e-8
 """a correct library fails a test of this file less than once in a million runs"""
@@ -590,7 +591,7 @@ def a_clip_of_another_share(monkeypatch: pytest.MonkeyPatch) -> None:
     def another(rows: Any, terms: dict[str, int], apart: tuple[str, ...]) -> Any:
         return squares(rows, {name: 1 if name == "exposure" else 4 * weight for name, weight in terms.items()}, apart)
 
-    whole = bounding.whole_squares
+    whole = whole_squares
 
     def finer(clip: Any) -> tuple[dict[str, int], int]:
         terms, scale = whole(clip)

@@ -31,6 +31,7 @@ SMALL = Sizes(
     slow_runs=100,
     tries=4,
     beside=0,
+    all_pairs=False,
 )
 QUICK, REST = ([make_case(**words) for words in part] for part in _sets())
 CASES = [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in REST)]

@@ -27,6 +27,8 @@ from tests.steps import tally_votes
 from tests.votes.counted import BOUNDS, Figures, figures
 from tests.votes.engine_cases import ANSWERS, DESIGN, EXAMPLES, GROUPS, ITEMS, Case, cases, rankings
 
+pytestmark = pytest.mark.few_here(2)
+
 VOTES: list[Vote] = [
     ("Ann", "A1", "ç", "a"), ("ann", "A1", "ç", "b"), ("ann", "ç", "Ω", "tie"), ("ann ", "Ω", "A1", "a"),
     ("Ann", "b c", "ç", "b"), ("é", "A1", "Ω", "a"), ("é", "A1", "Ω", "b"), ("e\u0301", "b c", "Ω", "a"),

@@ -63,9 +63,10 @@ class Moves:
         return tuple(complaints)
 
 
-def check(case: Case, pairs: int, releases: int = 1, beside: int = len(Around)) -> Moves:
+def check(case: Case, pairs: int, releases: int = 1, beside: int = len(Around), *, all_pairs: bool = True) -> Moves:
     """Run `pairs` pairs of neighbouring files through reading, bounding and counting; `releases` of them to the end.
-    Of the first `beside`, what may be bought beside the counts is measured as well: the scatter and the histogram."""
+    Of the first `beside`, what may be bought beside the counts is measured as well: the scatter and the histogram.
+    Without `all_pairs` it ends where something is wrong."""
     furthest, scatter, histogram, within, changed = 0.0, 0.0, 0.0, True, set()
     with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
         for index, pair in enumerate(neighbours.neighbouring(case, pairs)):
@@ -81,6 +82,8 @@ def check(case: Case, pairs: int, releases: int = 1, beside: int = len(Around)) 
                 around = list(Around)[index]
                 scatter = max(scatter, *(_scatter_moves(case, pair, around, bits, Path(folder)) for bits in SAMPLES))
                 histogram = max(histogram, _histogram_moves(case, pair, Path(folder)))
+            if not all_pairs and (changed or not within):
+                break
     # Of noise that only its law describes, the loss at one point is compared; with δ > 0 that may be far below ε.
     tight = case.perturbed is not None or norms.is_known(case.calibrated) or case.privacy.delta == 0
     return Moves(pairs, furthest, within, tuple(sorted(changed)), tight, scatter, histogram)

@@ -124,6 +124,8 @@ def design_of(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign
         return PublicDesign(noisy.public_pairs.i, noisy.public_pairs.j, noisy.public_pairs.counts)
     if noisy.privacy.design is Design.UNIFORM and noisy.total is not None:
         return UniformDesign(noisy.total)
+    if noisy.met is not None:
+        return PublicDesign(noisy.met.i, noisy.met.j, noisy.met.counts)
     return RankOneDesign(_released(noisy.exposure, noisy, Method.BRADLEY_TERRY))
 
 

@@ -87,6 +87,8 @@ class NoisyTally:
     """under a public design, the best–worst sets that were shown, if the method needs it"""
     unmeasured: float = 0.0
     """the part of ε that was spent on a scatter which could then not be measured"""
+    met: PublicPairs | None = None
+    """how often each pair met, as estimated from what was released, where exposures are known by month"""
 
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)

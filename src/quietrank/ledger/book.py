@@ -18,7 +18,7 @@ from quietrank.errors import BudgetError, LedgerError, PrivacyError, either, opt
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
 from quietrank.ledger.file import broken, reading, writing
-from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, now, parsed
+from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, note_of, now, parsed
 from quietrank.promise.accounting import Charge
 from quietrank.promise.arguments import file_path, parse
 from quietrank.promise.privacy import (
@@ -102,13 +102,47 @@ class BudgetLedger:
         with writing(self.path) as db:
             state = self._state(db)
             plan, spent = self._covered(state, charge, k, spend)
-            number = state.count + 1
-            content = content_of(number, charge, k, spend, plan)
-            head = chained(state.head, content)
-            db.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, content, head))
-            new = State(number, head, spent, plan).to_text()
-            db.execute("UPDATE header SET state = ?, seal = ?", (new, chained(self.terms.to_text(), new)))
+            return self._appended(db, content_of(state.count + 1, charge, k, spend, plan), state, spent, plan)
+
+    def _appended(self, db: sqlite3.Connection, content: str, state: State, spent: Spent, plan: int) -> str:
+        """Write an entry at the end of the history, and return its id."""
+        number, head = state.count + 1, chained(state.head, content)
+        db.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, content, head))
+        new = State(number, head, spent, plan).to_text()
+        db.execute("UPDATE header SET state = ?, seal = ?", (new, chained(self.terms.to_text(), new)))
         return entry_id(number, head)
+
+    def advance(self, topic: str, position: str, expected: str | None) -> str:
+        """Note durably how far something that was paid for has come; it costs nothing, and is part of the history.
+
+        Refused unless it is at `expected`: of two copies that go on from the same position, one is left behind.
+        """
+        with writing(self.path) as db:
+            state = self._state(db)
+            found = self._position(db, topic)
+            if state.count == 0 or found != expected:
+                raise LedgerError(
+                    f"the ledger {self.path} has {topic} at another position: it was continued from a copy, or this is "
+                    "an older state of it; nothing was released"
+                )
+            return self._appended(
+                db, note_of(state.count + 1, topic, position, state.plan), state, state.spent, state.plan
+            )
+
+    def position(self, topic: str) -> str | None:
+        """How far something has come, as `advance` last noted it; None if it never did."""
+        with reading(self.path) as db:
+            self._state(db)
+            return self._position(db, topic)
+
+    def _position(self, db: sqlite3.Connection, topic: str) -> str | None:
+        query = "SELECT content FROM entries WHERE json_extract(content, '$.topic') = ? ORDER BY number DESC LIMIT 1"
+        found = db.execute(query, (topic,)).fetchall()
+        return None if not found else str(parsed(self.path, found[0][0])[0]["position"])
+
+    def paid(self, what: str) -> str | None:
+        """The id of the last payment whose words contain these; None if there is none."""
+        return next((entry.id for entry in reversed(self.entries()) if what in entry.what), None)
 
     def _covered(self, state: State, charge: Charge, k: int, spend: Spend) -> tuple[int, Spent]:
         """The plan that covers the release, and what is then spent; raises a refusal if none does.
@@ -155,6 +189,7 @@ class BudgetLedger:
                     plan.remaining(spent),
                 )
                 for id_, values, spend, spent in self._history(db)
+                if "topic" not in values
             ]  # fmt: skip
 
     def verify(self) -> str:

@@ -132,6 +132,15 @@ def content_of(number: int, charge: Charge, k: int, spend: Spend, plan: int = 0)
     )
 
 
+def note_of(number: int, topic: str, position: str, plan: int) -> str:
+    """An entry that costs nothing: how far something that was paid for has come."""
+    cost = {"epsilon": "0", "delta": "0", "rho": "0"}
+    return canonical(
+        {"number": number, "when": now(), "salt": secrets.token_hex(16), "topic": topic, "position": position}
+        | {"cost": cost, "plan": plan}
+    )
+
+
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 

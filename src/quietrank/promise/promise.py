@@ -180,6 +180,25 @@ class Clip:
     """the terms of the squared norm"""
 
 
+WHOLE = ("exposure", "ties", "total")
+"""what is counted in votes, and not in half votes, where norms are computed"""
+
+
+def whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
+    """The clip's sum of squares with whole coefficients, and the factor by which the vector was scaled up for that.
+
+    Columns of counts hold twice the wins, losses and net wins of a person, and the others themselves.
+    """
+    finer = 1
+    if any(weight.denominator & (weight.denominator - 1) for _, weight in clip.squares):
+        raise AssertionError("the weights of a clip's squares must be multiples of powers of a half")
+    while True:
+        terms = {name: weight * finer**2 * (4 if name in WHOLE else 1) for name, weight in clip.squares}
+        if all(weight.denominator == 1 for weight in terms.values()):
+            return {name: int(weight) for name, weight in terms.items()}, finer
+        finer *= 2
+
+
 @dataclass(frozen=True)
 class RangeClip(Clip):
     """A person's contribution is scaled down until it brings no two items of a tally apart by more than `norm` votes,

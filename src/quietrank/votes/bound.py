@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.privacy import GroupOf, Unit
-from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, RangeClip
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, RangeClip, whole_squares
 from quietrank.votes.engines import engine_of
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.sets import sides as sides_of_sets
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 ANSWER_GRID = 2**10
 """Where answers are averaged and then clipped, an answer weighs this many parts; the clipping factor takes the rest."""
-
-WHOLE = ("exposure", "ties", "total")
-"""what is counted in votes, and not in half votes, where norms are computed"""
 
 ONE_PER_GROUP = ("ties", "total")
 """what is one number for all items"""
@@ -261,21 +258,6 @@ def clipping_factor(square: ir.Value, clip: Clip, most: int) -> ir.Value:
         (allowed(guess - 1), guess - 1),
         else_=ibis.literal(0, type="int64"),
     )
-
-
-def whole_squares(clip: Clip) -> tuple[dict[str, int], int]:
-    """The clip's sum of squares with whole coefficients, and the factor by which the vector was scaled up for that.
-
-    The columns below hold twice the wins, losses and net wins of a person, and the others themselves.
-    """
-    finer = 1
-    if any(weight.denominator & (weight.denominator - 1) for _, weight in clip.squares):
-        raise AssertionError("the weights of a clip's squares must be multiples of powers of a half")
-    while True:
-        terms = {name: weight * finer**2 * (4 if name in WHOLE else 1) for name, weight in clip.squares}
-        if all(weight.denominator == 1 for weight in terms.values()):
-            return {name: int(weight) for name, weight in terms.items()}, finer
-        finer *= 2
 
 
 def _squared_norms(rows: ir.Table, terms: dict[str, int], apart: tuple[str, ...]) -> ir.Table:

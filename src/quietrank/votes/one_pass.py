@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quietrank.promise.privacy import GroupOf, Unit
-from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, RangeClip
+from quietrank.promise.promise import PERSON_GRID, Bounded, Clip, RangeClip, whole_squares
 from quietrank.votes.bound import (
     ANSWER_GRID,
     ONE_PER_GROUP,
@@ -23,7 +23,6 @@ from quietrank.votes.bound import (
     share_of,
     sum_of_squares,
     whole,
-    whole_squares,
     with_pair,
 )
 from quietrank.votes.engines import engine_of

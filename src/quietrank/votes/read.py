@@ -13,7 +13,7 @@ from quietrank.promise.declare import declare, declare_groups, with_pairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.votes import files
-from quietrank.votes.cells import Names
+from quietrank.votes.cells import Names, text
 from quietrank.votes.databases import Place
 from quietrank.votes.formats.scan import Dialect, InputFormatWord
 from quietrank.votes.private import Resources
@@ -22,7 +22,7 @@ from quietrank.votes.shapes.long_names import underscored
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
 from quietrank.votes.shapes.pair_columns import PairColumns
 from quietrank.votes.shapes.registry import Asked, recognise
-from quietrank.votes.shapes.shape import PERSON_NAMES, Shape, called, listed, require_column
+from quietrank.votes.shapes.shape import DAY, PERSON_NAMES, VOTE_ID, Shape, called, listed, require_column
 from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import collect, no_votes, open_votes
 from quietrank.votes.where import PASSES, Where, parse_where
@@ -33,6 +33,25 @@ if TYPE_CHECKING:
 ShapeWord = Literal["long", "wide", "rankings", "best-worst"]
 UnrankedWord = Literal["missing", "last"]
 EngineWord = Literal["duckdb", "spark"]
+
+
+@dataclass(frozen=True)
+class Daily:
+    """The columns that a board needs besides."""
+
+    day: str
+    """when a vote was cast"""
+    id: str | None = None
+    """which vote it is, among those of its person"""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.day,) if self.id is None else (self.day, self.id)
+
+    def marked(self, table: ir.Table) -> ir.Table:
+        """The same rows with both in columns that every shape carries along; the day as it is, the id as text."""
+        of_id = {} if self.id is None else {VOTE_ID: text(table[self.id])}
+        return table.mutate(**{DAY: table[self.day]}, **of_id)
 
 
 @dataclass(frozen=True)
@@ -61,6 +80,8 @@ class Votes:
     """whether answers that both are bad are left out"""
     where: Where | None = None
     """the condition that rows have to meet to be counted"""
+    daily: Daily | None = None
+    """for a board: where a row says when it was cast, and which vote it is"""
 
     def __repr__(self) -> str:
         return f"Votes({self.source.name}, {len(self.items)} items, confidential)"
@@ -87,11 +108,13 @@ class Votes:
         Items, people and groups are compared exactly as written, byte by byte; an empty cell is NULL.
         """
         table = self.source.numbered if numbered and self.source.numbered is not None else self.source.table
-        if self.where is None:
-            return self.shape.rows(table, self._name, numbered=numbered)
-        rows = self.shape.rows(self.where.marked(table), self._name, numbered=numbered)
-        if PASSES not in rows.columns:
-            raise AssertionError("this shape of votes does not carry the condition along")
+        if self.where is not None:
+            table = self.where.marked(table)
+        if self.daily is not None:
+            table = self.daily.marked(table)
+        rows = self.shape.rows(table, self._name, numbered=numbered)
+        if any(name in table.columns and name not in rows.columns for name in (PASSES, DAY, VOTE_ID)):
+            raise AssertionError("this shape of votes does not carry the condition, the day or the id along")
         return rows
 
     def by_row(self) -> ir.Table:
@@ -230,6 +253,8 @@ def read_votes(
     by: str | None = None,
     groups: Iterable[object] | None = None,
     by_person: bool = False,
+    day_column: str | None = None,
+    id: str | None = None,
     skip_invalid: bool = False,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -292,6 +317,9 @@ def read_votes(
     by_person         False: each vote has its own group. True: every person belongs to one group, and a person with
                       votes in several is an error (with skip_invalid, dropped with all their votes); for
                       one_per_pair that takes less noise. For unit="comparison" both are the same.
+    day_column        for a board: the column of when a vote was cast, a date, a time, or seconds since 1970
+    id                for a board: the column of which vote it is, among those of its person; a vote that comes again
+                      under the same id is not counted again
     skip_invalid      True: drop rows that cannot be used, one by one; False: they are an error
     memory_limit      how much memory may be used, such as "4GB"; what does not fit goes to temporary files. None: most
                       of what the machine has
@@ -336,11 +364,12 @@ def read_votes(
     if (items is None) != flag("items_from_votes", items_from_votes):
         raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
     condition = None if where is None else parse_where(where, opened.columns)
-    read = opened.read((*form.columns, *(condition.columns if condition else ())))
+    daily = _daily(opened.columns, day_column, id)
+    read = opened.read((*form.columns, *(condition.columns if condition else ()), *(daily.columns if daily else ())))
     if condition is not None:
         condition.marked(read.table)  # refuses now what cannot be compared
     _require_countable(read, form)
-    _require_as_written(read, form)
+    _require_as_written(read, form, daily)
     declared = _items_in(read, form) if known is None else known
     if pairs is not None:
         declared = with_pairs(declared, _require_no_sets(pairs, form))
@@ -350,8 +379,18 @@ def read_votes(
     group_names = None if groups is None else declare_groups(groups)
     return Votes(
         read, form, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of,
-        words.bothbad is BothBad.DROP, condition,
+        words.bothbad is BothBad.DROP, condition, daily,
     )  # fmt: skip
+
+
+def _daily(columns: Sequence[str], day: str | None, vote: str | None) -> Daily | None:
+    if day is None:
+        if vote is not None:
+            raise VotesError(f"{option('id')} is for boards; add {option('day_column')}, or leave it out")
+        return None
+    require_column(columns, "day_column", day)
+    require_column(columns, "id", vote)
+    return Daily(day, vote)
 
 
 def _require_countable(source: files.Source, shape: Shape) -> None:
@@ -392,9 +431,9 @@ def _items_in(source: files.Source, shape: Shape) -> Items:
     return Items(tuple(sorted(item_names)), from_votes=True)
 
 
-def _require_as_written(source: files.Source, shape: Shape) -> None:
+def _require_as_written(source: files.Source, shape: Shape, daily: Daily | None) -> None:
     """Refuse columns of names whose cells the engine would change: it might take two people for one."""
-    for name in shape.names:
+    for name in (*shape.names, *(() if daily is None or daily.id is None else (daily.id,))):
         if name in source.inexact:
             raise VotesError(
                 f"the column {name!r} has cells that would not be read exactly as written, such as "

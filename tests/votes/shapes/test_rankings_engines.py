@@ -17,6 +17,8 @@ from tests.conftest import ON_POSTGRES, ON_SPARK
 from tests.servers.postgres import PostgresServer
 from tests.steps import tally_groups, tally_votes
 
+pytestmark = pytest.mark.few_here(2)
+
 Columns = dict[str, list[str | None]]
 Put = Callable[[Columns], Any]
 """a table with these columns of text, in some engine"""

@@ -23,8 +23,9 @@ UNANSWERED = -1
 """y of a row without an answer"""
 DESIGN_ROLES = ("a", "b", "person", "group")
 """what a column may stand for without telling the answer"""
-CARRIED = (FILE, ROW, PASSES)
-"""the file and the number of a row, and whether it meets the condition"""
+DAY, VOTE_ID = "quietrank day", "quietrank vote id"
+CARRIED = (FILE, ROW, PASSES, DAY, VOTE_ID)
+"""the file and the number of a row, whether it meets the condition, and for a board, its day and its id"""
 
 
 class Shape(ABC):

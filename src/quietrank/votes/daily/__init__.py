@@ -1,0 +1,1 @@
+"""What a board keeps about people, day by day: confidential."""

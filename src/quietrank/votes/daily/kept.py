@@ -1,0 +1,288 @@
+"""The confidential file of a board: who voted when, what is left of their limits, which votes were counted, and what
+was drawn. One transaction a day holds all of it; it is complete on the disk before anything is shown.
+
+The log is the master of the public file: each of its lines is written here first, and copied afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quietrank.errors import BoardError, VotesError, option
+from quietrank.votes.daily.arrivals import ARRIVED
+from quietrank.votes.daily.limits import Norm
+from quietrank.votes.snapshot import FLAWS, NO_FLAW, NUMBER
+
+if TYPE_CHECKING:
+    pass
+
+FORMAT = "quietrank/board-kept/1"
+SCHEMA = """
+CREATE TABLE kept.about (format VARCHAR, board VARCHAR, secret BLOB, ledger VARCHAR);
+CREATE TABLE kept.log (number INTEGER, line VARCHAR);
+CREATE TABLE kept.increments (person UHUGEINT, day SMALLINT, part INTEGER, item INTEGER, net INTEGER, met INTEGER,
+                              weight INTEGER);
+CREATE TABLE kept.turns (person UHUGEINT, day SMALLINT, weight INTEGER, square HUGEINT);
+CREATE TABLE kept.counted (person UHUGEINT, vote UHUGEINT);
+CREATE TABLE kept.sums (day SMALLINT, part INTEGER, item INTEGER, net HUGEINT, met HUGEINT);
+CREATE TABLE kept.gone (person UHUGEINT);
+"""
+
+
+def create(path: Path, board: str, ledger: str, line: str) -> None:
+    """A new file for a board, completely or not at all; it never overwrites one."""
+    draft = path.with_name(f".quietrank-{secrets.token_hex(6)}.part")
+    try:
+        with _attached(draft, new=True) as db:
+            db.execute(SCHEMA)
+            db.execute("INSERT INTO kept.about VALUES (?, ?, ?, ?)", [FORMAT, board, secrets.token_bytes(32), ledger])
+            db.execute("INSERT INTO kept.log VALUES (1, ?)", [line])
+            db.execute("CHECKPOINT kept")
+        os.chmod(draft, 0o600)
+        _sync(draft)
+        os.link(draft, path)
+        _sync(path.parent)
+    except FileExistsError:
+        raise BoardError(f"{path} exists already and is not overwritten; choose another name") from None
+    except OSError as error:
+        raise BoardError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The open file, in the connection in which votes have arrived, or in one of its own."""
+
+    db: Any
+    path: Path
+    board: str
+    secret: bytes
+    ledger: str
+    """where the ledger was that paid"""
+
+    @property
+    def lines(self) -> list[str]:
+        """The log, from its first line."""
+        return [line for (line,) in self.db.execute("SELECT line FROM kept.log ORDER BY number").fetchall()]
+
+    def append(self, line: str) -> None:
+        """Write a line to the log, durably."""
+        with self.transaction():
+            self.write(line)
+
+    def write(self, line: str) -> None:
+        """The same within a transaction."""
+        self.db.execute("INSERT INTO kept.log SELECT count(*) + 1, ? FROM kept.log", [line])
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of it, or nothing."""
+        self.db.execute("BEGIN TRANSACTION")
+        try:
+            yield
+            self.db.execute("COMMIT")
+        except BaseException:
+            with suppress(Exception):
+                self.db.execute("ROLLBACK")
+            raise
+
+    # ---- what arrived -----------------------------------------------------------------------------------------------
+
+    def take(self, first: int, last: int, joined: Sequence[int]) -> dict[int, int]:
+        """Find the votes that are to be counted from day `first` to day `last`, in the table `fresh`; late ones are of
+        the first. `joined`: from which day on each item is listed; votes from before are not. Returns how many of them
+        have which flaw."""
+        self.db.execute("CREATE OR REPLACE TEMP TABLE joined (item INTEGER, since INTEGER)")
+        self.db.executemany("INSERT INTO joined VALUES (?, ?)", list(enumerate(joined)))
+        # A row is judged only if it is new, if its day is over, and if its person was not erased.
+        self.db.execute(
+            f"""CREATE OR REPLACE TEMP TABLE fresh AS
+            SELECT person, vote, CASE WHEN day IS NOT NULL THEN greatest(day, {first}) END AS day, a, b, y, part, flaw
+            FROM (
+                SELECT * FROM {ARRIVED}
+                QUALIFY row_number() OVER (PARTITION BY person, vote ORDER BY day, a, b, y, part, flaw) = 1
+            ) arrived
+            LEFT JOIN joined of_a ON of_a.item = a LEFT JOIN joined of_b ON of_b.item = b
+            WHERE (flaw <> {NO_FLAW} OR day IS NULL OR greatest(of_a.since, of_b.since) <= day)
+              AND coalesce(day, {last}) BETWEEN 1 AND {last}
+              AND NOT EXISTS (SELECT 1 FROM kept.counted c WHERE c.person = arrived.person AND c.vote = arrived.vote)
+              AND NOT EXISTS (SELECT 1 FROM kept.gone g WHERE g.person = arrived.person)"""
+        )
+        flaws = self.db.execute(
+            f"SELECT CASE WHEN flaw = {NO_FLAW} AND day IS NULL THEN {NO_DAY} ELSE flaw END AS flaw, count(*) "
+            "FROM fresh GROUP BY ALL"
+        ).fetchall()
+        self.db.execute(f"DELETE FROM fresh WHERE flaw <> {NO_FLAW} OR day IS NULL")
+        return {int(flaw): int(rows) for flaw, rows in flaws if flaw > NO_FLAW}
+
+    # ---- one day ----------------------------------------------------------------------------------------------------
+
+    def count(self, day: int, gram: Sequence[int], norm: Norm) -> None:
+        """Bound the votes of this day, person by person, and keep what they add; within a transaction."""
+        self.db.execute(
+            """CREATE OR REPLACE TEMP TABLE today AS
+            SELECT person, part, item, sum(net) AS net, sum(met) AS met FROM (
+                SELECT person, part, a AS item, y - 1 AS net, 1 AS met FROM fresh WHERE day = $1
+                UNION ALL
+                SELECT person, part, b AS item, 1 - y AS net, 1 AS met FROM fresh WHERE day = $1
+            ) GROUP BY ALL""",
+            [day],
+        )
+        weights = [(person, day, *norm.weight(n, b, a)) for person, n, b, a in self._used(gram, norm)]
+        self.db.execute("CREATE OR REPLACE TEMP TABLE turn AS SELECT * FROM kept.turns LIMIT 0")
+        _insert(self.db, "turn", weights)
+        self.db.execute("INSERT INTO kept.turns SELECT * FROM turn")
+        self.db.execute(
+            "INSERT INTO kept.increments SELECT person, $1, part, item, net, met, weight FROM today JOIN turn "
+            "USING (person)",
+            [day],
+        )
+        self.db.execute(
+            "INSERT INTO kept.sums SELECT $1, part, item, sum(weight * net::HUGEINT), sum(weight * met::HUGEINT) "
+            "FROM today JOIN turn USING (person) GROUP BY part, item",
+            [day],
+        )
+        self.db.execute("INSERT INTO kept.counted SELECT person, vote FROM fresh WHERE day = $1", [day])
+
+    def _used(self, gram: Sequence[int], norm: Norm) -> list[tuple[int, int, int, int]]:
+        """For each person who voted today: N, B and A."""
+        self.db.execute("CREATE OR REPLACE TEMP TABLE gram (day SMALLINT, g BIGINT)")
+        _insert(self.db, "gram", [(u, g) for u, g in enumerate(gram[:-1], 1)])
+        product = f"({norm.net} * {{0}}.net::HUGEINT * {{1}}.net + {norm.met} * {{0}}.met::HUGEINT * {{1}}.met)"
+        return list(
+            self.db.execute(
+                f"""WITH voters AS (SELECT DISTINCT person FROM today),
+                before AS (
+                    SELECT person, arg_max(square, day) AS square FROM kept.turns JOIN voters USING (person)
+                    GROUP BY person
+                ),
+                mixed AS (
+                    SELECT i.person, sum(g.g * i.weight::HUGEINT * {product.format("i", "t")}) AS mixed
+                    FROM kept.increments i JOIN today t USING (person, part, item) JOIN gram g ON g.day = i.day
+                    GROUP BY i.person
+                ),
+                squares AS (
+                    SELECT person, {gram[-1]} * sum({product.format("t", "t")}) AS square FROM today t GROUP BY person
+                )
+                SELECT v.person, coalesce(before.square, 0), coalesce(mixed.mixed, 0), squares.square
+                FROM voters v JOIN squares USING (person) LEFT JOIN before USING (person) LEFT JOIN mixed USING (person)
+                """
+            ).fetchall()
+        )
+
+    def sums(self, day: int, parts: int, items: int) -> tuple[Any, Any]:
+        """The exact increments of all days up to this one, as (day, part, item): twice the net wins and the exposures,
+        in units of 2^-20 votes; whole numbers of any size."""
+        net, met = (np.zeros((day, parts, items), dtype=object) for _ in range(2))
+        for at, part, item, n, m in self.db.execute("SELECT * FROM kept.sums WHERE day <= ?", [day]).fetchall():
+            net[at - 1, part, item], met[at - 1, part, item] = n, m
+        return net, met
+
+    def forget(self, person: str) -> bool:
+        """Erase what is kept about a person, and leave a tombstone; whether there was anything."""
+        ((key,),) = self.db.execute("SELECT md5_number($1 || encode($2))", [self.secret, person]).fetchall()
+        with self.transaction():
+            ((turns,),) = self.db.execute("SELECT count(*) FROM kept.turns WHERE person = ?", [key]).fetchall()
+            for table in ("increments", "turns", "counted", "gone"):
+                self.db.execute(f"DELETE FROM kept.{table} WHERE person = ?", [key])
+            self.db.execute("INSERT INTO kept.gone VALUES (?)", [key])
+        return bool(turns)
+
+
+NO_DAY = 1000
+"""instead of a flaw: the day cannot be read"""
+
+
+def unusable(flaws: dict[int, int]) -> VotesError:
+    """Why votes cannot be counted, for the data holder: how many rows have which flaw."""
+    names = {number: FLAWS[flaw] for flaw, number in NUMBER.items()} | {NO_DAY: "the day cannot be read"}
+    said = "; ".join(f"{names[flaw]}: {rows} rows" for flaw, rows in sorted(flaws.items()))
+    return VotesError(
+        f"the votes cannot be counted: {said}; fix them, list new items with `quietrank board add-items`, or use "
+        f"{option('skip_invalid', True)}; nothing was counted"
+    )
+
+
+def _insert(db: Any, table: str, rows: list[tuple[Any, ...]]) -> None:
+    """Many rows at once; as text, because whole numbers may be beyond 64 bits."""
+    if not rows:
+        return
+    columns = [list(map(str, column)) for column in zip(*rows, strict=True)]
+    kinds = [kind for _, kind, *_ in db.execute(f"DESCRIBE {table}").fetchall()]
+    casts = ", ".join(f"CAST(unnest(${k}::VARCHAR[]) AS {kind})" for k, kind in enumerate(kinds, 1))
+    db.execute(f"INSERT INTO {table} SELECT {casts}", columns)
+
+
+def rewrite(path: Path) -> None:
+    """Write the file anew, so that nothing is left in it of what was erased."""
+    draft = path.with_name(f".quietrank-{secrets.token_hex(6)}.part")
+    try:
+        with _attached(path) as db:
+            db.execute(f"ATTACH '{_quoted(draft)}' AS fresh")
+            db.execute("COPY FROM DATABASE kept TO fresh")
+            db.execute("DETACH fresh")
+            os.chmod(draft, 0o600)
+            _sync(draft)
+            os.replace(draft, path)
+            _sync(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+@contextmanager
+def opened(path: Path, db: Any | None = None) -> Iterator[Kept]:
+    """The file of a board, in this connection or in one of its own; nobody else can open it meanwhile."""
+    with _attached(path, db) as connection:
+        try:
+            rows = connection.execute("SELECT format, board, secret, ledger FROM kept.about").fetchall()
+        except Exception:  # noqa: BLE001  whatever DuckDB says about a file that is not ours
+            rows = []
+        if len(rows) != 1 or rows[0][0] != FORMAT:
+            raise BoardError(f"{path} is not the confidential file of a board; give one made by `quietrank board new`")
+        yield Kept(connection, path, rows[0][1], bytes(rows[0][2]), rows[0][3])
+
+
+@contextmanager
+def _attached(path: Path, db: Any | None = None, *, new: bool = False) -> Iterator[Any]:
+    import duckdb
+
+    connection = duckdb.connect() if db is None else db
+    if not (new or path.is_file()):
+        raise BoardError(
+            f"there is no {path}, the confidential file of this board: without it the board cannot be continued, only "
+            "started anew and paid for again"
+        )
+    try:
+        connection.execute(f"ATTACH '{_quoted(path)}' AS kept")
+    except duckdb.IOException as error:
+        if "lock" in str(error).lower():
+            raise BoardError(f"the board {path} is being updated by another process; wait for it") from None
+        raise BoardError(f"the file {path} cannot be opened ({str(error).splitlines()[0]}); check it") from None
+    try:
+        yield connection
+    finally:
+        with suppress(duckdb.Error):
+            connection.execute("DETACH kept")
+        if db is None:
+            connection.close()
+
+
+def _sync(place: Path) -> None:
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
