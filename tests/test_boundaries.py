@@ -150,6 +150,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.few(5)
 def test_a_planted_fault_is_found(fault: str) -> None:
     """This test can fail: each of these walks around a boundary, and is seen."""
     module, line = PLANTED[fault]

@@ -84,7 +84,7 @@ def test_no_public_parameter_is_a_bare_word() -> None:
     columns = {"winner", "loser", "tie", "a", "b", "outcome", "person", "delimiter", "by", "count", "wins_a", "wins_b"}
     columns |= {"outcomes", "missing"}  # a coding by its name, or words
     columns |= {"encoding", "sheet", "where", "best", "worst", "shown", "design_file", "version", "set"}
-    columns |= {"ranking", "pair_columns"}
+    columns |= {"ranking", "pair_columns", "day_column", "id"}
     columns |= {"connect", "table", "query", "memory_limit", "temp_dir"}  # a URL, names, a size, a path
     assert bare == {
         *(("read_votes", column) for column in columns), ("plan", "target"), ("simulate", "strengths"),

@@ -168,6 +168,7 @@ def test_the_tallies_of_groups_are_the_definition(bounded: str, rows: list[Row])
 
 @pytest.mark.parametrize("skip_invalid", [False, True])
 @pytest.mark.parametrize("bounded", BOUNDED)
+@pytest.mark.few(3)
 def test_all_joins_together_are_the_definition(bounded: str, skip_invalid: bool) -> None:
     """With a list of askable pairs, and as an Ibis table of the user's, every join of the chain takes part."""
     import ibis
@@ -413,6 +414,7 @@ def _worst(privacy: Privacy, mechanism: str, statistic: Statistic, *, groups: bo
 
 
 @pytest.mark.parametrize(("privacy", "mechanism", "statistic"), CASES, ids=_case_id)
+@pytest.mark.few(20)
 def test_no_unit_loses_more_than_epsilon_over_all_groups(
     privacy: Privacy, mechanism: str, statistic: Statistic
 ) -> None:
@@ -488,7 +490,7 @@ def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", [method.value for method in Method])
 @pytest.mark.parametrize("privacy", [p for p in PRIVACIES if p.design is not Design.PUBLIC], ids=privacy_id)
-@pytest.mark.few(10)
+@pytest.mark.few(4)
 def test_a_grouped_release_is_a_function_of_the_noisy_values(
     no_votes_in_the_values: None, privacy: Privacy, method: MethodWord
 ) -> None:

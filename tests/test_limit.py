@@ -155,6 +155,7 @@ def test_everything_is_debited_once_and_first(monkeypatch: pytest.MonkeyPatch, d
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.7, 3.3])
 @pytest.mark.parametrize("share", ["auto", 0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.few(6)
 def test_the_parts_never_exceed_epsilon(epsilon: float, share: Any, delta: float, tmp_path: Path) -> None:
     """A budget of ε pays for it, whatever the parts add up to in binary; without δ it is empty afterwards."""
     budget = epsilon if delta == 0 else 1.01 * epsilon

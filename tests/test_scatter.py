@@ -97,6 +97,7 @@ def by_definition(votes: Sequence[Vote], promise: Promise, expected: Expected, m
 @pytest.mark.parametrize("around", Around)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
+@pytest.mark.few(3)
 def test_the_scatter_is_its_definition(around: Around, privacy: qr.Privacy, data: st.DataObject) -> None:
     """In whole steps, the sum over people of min(‖r‖², C²)."""
     votes = [vote for k in range(3) for vote in data.draw(votes_of(f"p{k}"))]
@@ -111,6 +112,7 @@ def test_the_scatter_is_its_definition(around: Around, privacy: qr.Privacy, data
 @pytest.mark.parametrize("around", Around)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
+@pytest.mark.few(2)
 def test_one_person_moves_it_by_no_more_than_the_bound(around: Around, data: st.DataObject) -> None:
     """Replaced or removed, whatever is expected of them; the cap is what holds."""
     promise = Promise(data.draw(st.sampled_from(PROMISES)), Items(ITEMS))

@@ -80,6 +80,7 @@ def steps(votes: Sequence[Vote], privacy: qr.Privacy, around: Around, bits: int)
 
 @pytest.mark.parametrize("privacy", [ONE_PER_PAIR, LIMITED], ids=["one-per-pair", "L = 3"])
 @pytest.mark.parametrize("around", Around)
+@pytest.mark.few(3)
 def test_it_is_the_scatter_of_those_whose_ids_say_so(around: Around, privacy: qr.Privacy) -> None:
     """Sampling before weighing, in the engine, is the same as leaving the others out of the file."""
     votes = crowd(90)
@@ -92,6 +93,7 @@ def test_it_is_the_scatter_of_those_whose_ids_say_so(around: Around, privacy: qr
 @pytest.mark.parametrize("around", Around)
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
+@pytest.mark.few(2)
 def test_one_person_moves_the_scatter_of_a_sample_no_further(around: Around, data: st.DataObject) -> None:
     """Whoever is replaced by whomever, in the sample or not: by C² at most, although a sampled person may leave it and
     nobody take their place."""

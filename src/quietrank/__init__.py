@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from quietrank import estimators
     from quietrank.auditing.run import audit
+    from quietrank.boards.board import Board
     from quietrank.errors import QuietrankError
     from quietrank.estimate.noisy import GroupedTally, NoisyTally
     from quietrank.ledger.book import Ledger
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 # Imported when first used: `import quietrank` itself must stay light.
 _HOME = {
+    "Board": "quietrank.boards.board",
     "GroupedRelease": "quietrank.publish.grouped",
     "GroupedTally": "quietrank.estimate.noisy",
     "Ledger": "quietrank.ledger.book",
@@ -64,6 +66,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Board",
     "GroupedRelease",
     "GroupedTally",
     "Ledger",

@@ -167,6 +167,7 @@ def test_a_planted_fault_is_caught(
     [(bounds, TWO_OF_PEOPLE), (bounds, MOVED), (loss, TWO), (fit, TWO), (fit, GUMBEL), (black_box, VOTES)],
     ids=_ids,
 )
+@pytest.mark.few(2)
 def test_without_a_fault_the_audit_passes(check: Callable[[Case], Any], case: Case) -> None:
     assert check(case).passed, check(case).detail
 

@@ -220,9 +220,17 @@ def test_items_join_with_a_shorter_history(tmp_path: Path, exact: list[Encoded])
         board.add_items(["a"])
 
 
-def test_items_are_retired(tmp_path: Path) -> None:
+def test_items_are_retired(tmp_path: Path, exact: list[Encoded]) -> None:
+    """They are shown no longer, and who is left moves up; their votes count as before."""
     board = new_board(tmp_path)
+    update(board, some_votes(2, people=2000), 2)
+    whole = board.release()
     board.retire(["b"])
+    shown = board.release()
+    assert [row.item for row in shown] == [row.item for row in whole if row.item != "b"]
+    assert [row.rank for row in shown] == [1, 2]
+    assert [row.score for row in shown] == [row.score for row in whole if row.item != "b"]
+    assert all(1 <= row.rank_low <= row.rank <= row.rank_high <= 2 for row in shown)
     assert Board.open(board.path).log.retired == {"b"}
     with pytest.raises(BoardError, match="not on this board"):
         board.retire(["z"])

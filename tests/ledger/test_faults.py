@@ -57,6 +57,7 @@ def test_three_hundred_killed_releases_never_overspend(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mutant", ["debit-after-draw", "refund"])
+@pytest.mark.few(1)
 def test_the_kills_notice_a_late_debit_and_a_refund(tmp_path: Path, mutant: str) -> None:
     """The test above can fail: a debit after the draw and a refund are caught."""
     assert not sound(fault("kills", tmp_path, 9, mutant, 3))

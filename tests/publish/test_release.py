@@ -57,7 +57,7 @@ SECRET_DESIGNS = [*(p for p in PRIVACIES if p.design is not Design.PUBLIC), *BOU
 
 @pytest.mark.parametrize("privacy", SECRET_DESIGNS, ids=privacy_id)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.few(24)
+@pytest.mark.few(8)
 def test_a_release_is_a_function_of_the_noisy_values(
     monkeypatch: pytest.MonkeyPatch, privacy: qr.Privacy, method: MethodWord
 ) -> None:
@@ -100,6 +100,7 @@ def test_skipping_is_recorded_whether_or_not_a_row_was_skipped() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.few(15)
 def test_ranks_follow_the_scores(privacy: qr.Privacy, method: MethodWord) -> None:
     """Every item once, from the highest score to the lowest."""
     release = qr.rank(from_arrow(VOTES), privacy, method=method)

@@ -108,6 +108,7 @@ def laws(n: int) -> dict[str, LaplaceLaw | GaussianLaw | ZonotopeLaw]:
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 10, 20])
 @pytest.mark.parametrize("name", laws(2))
+@pytest.mark.few(16)
 def test_pure_noise_goes_without_a_warning_less_than_once_in_ten_thousand(name: str, n: int) -> None:
     """Whatever the noise and the askable pairs, if they are connected; twice the standard deviation would not do."""
     law = laws(n)[name]
@@ -167,7 +168,7 @@ def ranked(votes: list[Vote], n: int, mechanism: Any, **options: Any) -> Release
 
 @pytest.mark.parametrize("n", [3, 6, 20])
 @pytest.mark.parametrize("mechanism", PROMISES)
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int) -> None:
     """No votes, or ties alone."""
     releases = [ranked(votes, n, mechanism) for votes in ([], ties(n, 1)) for _ in range(5)]

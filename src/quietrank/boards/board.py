@@ -11,18 +11,27 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from quietrank.boards import public_file
+from quietrank.boards.changes import Changes, changes
+from quietrank.boards.history import Reading, tally_of, without
 from quietrank.boards.log import Every, EveryWord, Log, Terms
 from quietrank.crossing import cross_board, cross_day
 from quietrank.errors import BoardError, VotesError, option
+from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.ledger.book import BudgetLedger
+from quietrank.pipeline import Request, release_of
 from quietrank.promise.arguments import file_path, parse, whole_number
 from quietrank.promise.declare import declare, declare_groups
-from quietrank.promise.privacy import NeighboursWord, Privacy
+from quietrank.promise.privacy import NeighboursWord, Privacy, plain_number
+from quietrank.publish.grouped import GroupedRelease
+from quietrank.publish.release import Release
+from quietrank.publish.view import USUAL_LEVEL, Anchor, ScaleWord, View
+from quietrank.statistics.method import MethodWord
 from quietrank.votes.daily import kept as kept_files
 from quietrank.votes.daily.arrivals import arrivals
 from quietrank.votes.daily.kept import Kept, unusable
@@ -34,7 +43,19 @@ CLIP = 3.0
 
 
 class Board:
-    """A board; make one with `create`, or `open` one."""
+    """A ranking that is published every week or night, for one promise; make one with `create`, or `open` one.
+
+    >>> import quietrank as qr, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = qr.Ledger.create(f"{folder.name}/budget.db", 2, 1e-6, data="arena", unit="person")
+    >>> board = qr.Board.create(
+    ...     f"{folder.name}/arena.board", ["tea", "coffee"], epsilon=2, delta=1e-6, ledger=ledger, start="2026-01-01",
+    ... )
+    >>> votes = {"judge": ["ana"], "winner": ["tea"], "loser": ["coffee"], "when": ["2026-01-03"]}
+    >>> import pyarrow as pa
+    >>> board.update(pa.table(votes), day_column="when", person="judge", until="2026-01-14")
+    [1, 2]
+    """
 
     def __init__(self, path: Path, log: Log) -> None:
         self.path, self.log = path, log
@@ -93,7 +114,15 @@ class Board:
         if place.exists() or confidential(place).exists():
             return cls._resumed(place, log, book)
         kept_files.create(confidential(place), terms.board, str(book.path), log.lines[0])
-        cross_board(noise, book, _charged(terms))
+        return cls._paid(place, log, cross_board(noise, book, _charged(terms)))
+
+    @classmethod
+    def _paid(cls, place: Path, log: Log, entry: str) -> Board:
+        """The board, once its payment is written down."""
+        if log.entry is None:
+            log = log.with_payment(entry)
+            with kept_files.opened(confidential(place)) as kept:
+                kept.append(log.lines[-1])
         public_file.copy(place, log.lines)
         return cls(place, log)
 
@@ -108,10 +137,8 @@ class Board:
         same = {**asked.terms.to_dict(), "board": log.terms.board} == log.terms.to_dict()
         if not same or log.days:
             raise taken
-        if book.paid(_charged(log.terms)) is None:
-            cross_board(log.terms.noise, book, _charged(log.terms))
-        public_file.copy(place, log.lines)
-        return cls(place, log)
+        paid = book.paid(_charged(log.terms))
+        return cls._paid(place, log, cross_board(log.terms.noise, book, _charged(log.terms)) if paid is None else paid)
 
     @classmethod
     def open(cls, path: str | Path) -> Board:
@@ -134,6 +161,89 @@ class Board:
     def days(self) -> int:
         """How many days, or weeks, have been published."""
         return len(self.log.days)
+
+    def summary(self) -> str:
+        """Where it stands, in one line."""
+        terms = self.terms
+        last = "" if not self.days else f", up to {terms.last_day(self.days)}"
+        promise = f"ε = {plain_number(terms.privacy.epsilon)}, δ = {plain_number(terms.privacy.delta)} per person"
+        whole = f"{terms.horizon} {terms.every}s"
+        return f"{self.days} of {whole} published{last}; {len(self.items)} items; {promise} for all {whole} together"
+
+    @property
+    def ends_soon(self) -> str | None:
+        """What to do before the horizon ends, once a tenth of it is left."""
+        terms, left = self.terms, self.terms.horizon - self.days
+        if left > max(1, terms.horizon // 10):
+            return None
+        return (
+            f"{left} of {terms.horizon} {terms.every}s are left of this board, which ends on "
+            f"{terms.last_day(terms.horizon)}; make the next one with `quietrank board new`, and a payment of its own"
+        )
+
+    def hidden(self, day: int | None = None) -> str | None:
+        """Why a day shows no ranks yet: the noise is not below the spread of the scores; None if it shows them."""
+        if not self.days:
+            return f"nothing is published yet; the first {self.terms.every} ends on {self.terms.last_day(1)}"
+        parts = range(len(self.terms.groups or ("",)))
+        if all(Reading(self.log, day or self.days, part).ranks_are_shown for part in parts):
+            return None
+        return (
+            "ranks are not shown yet, because most of what they would say is noise; they will be once the items differ "
+            "by more than that"
+        )
+
+    def tally(self, day: int | None = None) -> NoisyTally | GroupedTally:
+        """The noisy counts of a day (the last one, as a rule), for `rerank`."""
+        return tally_of(self.log, self.days if day is None else day)
+
+    def release(
+        self,
+        day: int | None = None,
+        *,
+        method: MethodWord = "bradley-terry",
+        level: float = USUAL_LEVEL,
+        simultaneous: bool = False,
+        scale: ScaleWord = "log-odds",
+        anchor: Anchor = None,
+        overall: bool = False,
+    ) -> Release | GroupedRelease:
+        """The ranking of a day (the last one, as a rule): all that a release has, at no cost.
+
+        Refused while it would be mostly noise; the others are as for `rerank`.
+        """
+        if (reason := self.hidden(day)) is not None:
+            raise BoardError(reason)
+        view = View.of(level, simultaneous, scale, anchor)
+        release = release_of(self.tally(day), Request.of("auto", method, view=view, overall=overall))
+        if isinstance(release, Release):
+            return without(release, self.log.retired)
+        of_groups = tuple((group, without(one, self.log.retired)) for group, one in release.releases)
+        in_all = None if release.overall is None else without(release.overall, self.log.retired)
+        return replace(release, releases=of_groups, overall=in_all)
+
+    def changes(
+        self, since: int, day: int | None = None, *, level: float = USUAL_LEVEL, group: str | None = None
+    ) -> Changes:
+        """How each score has changed since a day, with intervals from the joint law of both boards."""
+        groups = self.terms.groups or ("",)
+        if (group is None) != (self.terms.groups is None) or (group is not None and group not in groups):
+            raise BoardError(f"say of which group, {', '.join(groups)}" if self.terms.groups else "there are no groups")
+        return changes(self.log, self.days if day is None else day, since, level, groups.index(group or ""))
+
+    def verify(self, *, ledger: str | Path | None = None) -> None:
+        """Check that the public file, the confidential one and the ledger agree; raises what is wrong."""
+        with self._confidential() as kept:
+            log, book = Log.of(kept.lines), self._book(kept, ledger)
+            book.verify()
+            if list(self.log.lines) != list(log.lines) or book.position(log.terms.topic) != log.position:
+                raise BoardError(
+                    f"{self.path} does not agree with its confidential file or its ledger; if an update was cut off, "
+                    "run `quietrank board update` again"
+                )
+            noise = log.terms.noise
+            for day in range(1, self.days + 1):
+                kept.require_bounded(day, noise.factor.gram(day), Norm.of(noise))
 
     # ---- what it does -----------------------------------------------------------------------------------------------
 
@@ -220,17 +330,21 @@ class Board:
         A day that was committed and not noted was never shown: it is noted now. A ledger that knows a later day, or
         another one, has seen this board continued elsewhere.
         """
-        log = Log.of(kept.lines)
-        book = BudgetLedger.open(file_path(ledger if ledger is not None else kept.ledger, "ledger"))
-        if book.paid(_charged(log.terms)) is None:
-            raise BoardError(
-                f"{book.path} has not paid for this board; give the ledger that did with {option('ledger')}"
-            )
+        log, book = Log.of(kept.lines), self._book(kept, ledger)
         noted = book.position(log.terms.topic)
         if noted != log.position:
             book.advance(log.terms.topic, str(log.position), log.position_before())
         public_file.copy(self.path, log.lines)
         return log
+
+    def _book(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
+        """The ledger that paid for this board."""
+        book = BudgetLedger.open(file_path(ledger if ledger is not None else kept.ledger, "ledger"))
+        if book.paid(_charged(self.terms)) is None:
+            raise BoardError(
+                f"{book.path} has not paid for this board; give the ledger that did with {option('ledger')}"
+            )
+        return book
 
     @contextmanager
     def _confidential(self, db: Any | None = None) -> Iterator[Kept]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from quietrank.mechanisms.stream import STEP
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf
 from quietrank.promise.promise import FINE
+from quietrank.publish.release import Release
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats
@@ -93,7 +94,7 @@ class Reading:
         return NoisyTally(
             Items(self.log.items[:n]), terms.privacy, noise.statistic, np.round(values).astype(np.int64), FINE, share,
             GAUSSIAN.name, tuple(figures.items()), law, None, None, None, rows_skipped=False,
-            notes=(self._about_the_board(),), met=self._met(),
+            notes=(self._about_the_board(),), ledger_entry=self.log.entry, met=self._met(),
         )  # fmt: skip
 
     def _about_the_board(self) -> str:
@@ -133,6 +134,21 @@ class Reading:
         net_wins, _ = self.board()
         square = float(np.square(self.spreads).mean())
         return float(net_wins.var()) - square > square
+
+
+def without(release: Release, retired: frozenset[str]) -> Release:
+    """The release without some of its items. Who is left moves up by as many of them as were above, which may be any
+    number: so far the lower end of a rank set moves."""
+    left = [row for row in release.ranking if row.item not in retired]
+    gone = len(release.ranking) - len(left)
+    rows = (
+        replace(
+            row, rank=rank, rank_low=None if row.rank_low is None else max(1, row.rank_low - gone),
+            rank_high=None if row.rank_high is None else max(rank, min(len(left), row.rank_high)),
+        )
+        for rank, row in enumerate(left, 1)
+    )  # fmt: skip
+    return replace(release, ranking=tuple(rows))
 
 
 def tally_of(log: Log, day: int) -> NoisyTally | GroupedTally:

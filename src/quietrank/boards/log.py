@@ -119,6 +119,8 @@ class Log:
     """all that were ever listed, in the order in which they joined"""
     since: tuple[int, ...]
     """the day on which each of them joined"""
+    entry: str | None = None
+    """the id of the payment in the ledger"""
     retired: frozenset[str] = frozenset()
     days: tuple[Day, ...] = ()
     head: str = ""
@@ -169,6 +171,9 @@ class Log:
     def with_items(self, names: Sequence[str]) -> Log:
         return self._with({"joined": list(names), "from": len(self.days) + 1})
 
+    def with_payment(self, entry: str) -> Log:
+        return self._with({"paid": entry})
+
     def with_retired(self, names: Sequence[str]) -> Log:
         return self._with({"retired": list(names)})
 
@@ -180,6 +185,8 @@ class Log:
             if content["from"] != len(self.days) + 1 or set(names) & set(self.items):
                 raise ValueError("items join once, on the next day")
             return replace(longer, items=(*self.items, *names), since=(*self.since, *since))
+        if "paid" in content:
+            return replace(longer, entry=str(content["paid"]))
         if "retired" in content:
             return replace(longer, retired=self.retired | frozenset(content["retired"]))
         size = self.listed(len(self.days) + 1) * len(self.terms.groups or ("",))

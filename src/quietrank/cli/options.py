@@ -293,8 +293,13 @@ class VotesOptions:
             groups=None if groups is None else parse_names(groups, "group"),
             by_person=by_person,
             skip_invalid=skip_invalid,
-            **{name: getattr(self, name) for name in COLUMNS},
+            **self.words,
         )
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """How the votes are read, in the words of `read_votes`."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
 COLUMNS = (
@@ -324,7 +329,7 @@ def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
     def wrapper(**words: Any) -> None:
         command(VotesOptions(**{name: words.pop(name) for name in shared}), **words)
 
-    parameters = sorted([*shared.values(), *own], key=_panel)
+    parameters = sorted([*shared.values(), *own], key=lambda one: (_panel(one), one.name == "votes"))
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapper

@@ -42,8 +42,15 @@ METHODS = {
 }
 
 
-def report(result: Release | GroupedRelease, *, figure: str | Path | None = None, remaining: str | None = None) -> str:
-    """The whole page; `figure` takes the place of its own pictures, `remaining` is what is left of the budget."""
+def report(
+    result: Release | GroupedRelease,
+    *,
+    figure: str | Path | None = None,
+    remaining: str | None = None,
+    history: tuple[str, str, str] | None = None,
+) -> str:
+    """The whole page; `figure` takes the place of its own pictures, `remaining` is what is left of the budget, and
+    `history` what a board was before: a heading, a description, and an SVG picture."""
     grouped = isinstance(result, GroupedRelease)
     release = result.releases[0][1] if isinstance(result, GroupedRelease) else result
     return _page(
@@ -51,7 +58,8 @@ def report(result: Release | GroupedRelease, *, figure: str | Path | None = None
         title=_title(result), kicker=_kicker(result),
         headline=headline_grouped(result) if isinstance(result, GroupedRelease) else headline(result),
         warning="" if grouped else _warning(release),
-        results=_results(result, figure), meaning=_list(meaning(release)), noise=noise_notes(release)[:1],
+        results=_results(result, figure) + ("" if history is None else _history(*history)),
+        meaning=_list(meaning(release)), noise=noise_notes(release)[:1],
     )  # fmt: skip
 
 
@@ -196,6 +204,14 @@ def _own_picture(path: str | Path, release: Release) -> str:
         raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
     source = f"data:{PICTURES[place.suffix.lower()]};base64,{content}"
     return f'<figure>\n<img alt="{_text(description(release))}" src="{source}">\n</figure>'
+
+
+def _history(heading: str, said: str, picture: str) -> str:
+    source = _data("image/svg+xml", picture)
+    return (
+        f"\n<section>\n<h2>{_text(heading)}</h2>\n<figure>\n"
+        f'<img alt="{_text(said)}" src="{source}">\n<figcaption>{_text(said)}</figcaption>\n</figure>\n</section>'
+    )
 
 
 def _table(release: Release, key: str = "", where: str = "") -> str:

@@ -46,6 +46,7 @@ def counted(votes: Votes, privacy: qr.Privacy = PERSON) -> SetTally:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.few(4)
 def test_every_dialect_is_read_to_the_same_tally(name: str) -> None:
     """By columns, cells, positions or a design file; the largest set is public and the same."""
     votes = read_votes(FOLDER / name, ITEMS, **DIALECTS[name])
@@ -129,6 +130,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("flaw", WRONG)
+@pytest.mark.few(3)
 def test_what_is_wrong_is_refused_with_its_row_and_a_remedy(flaw: str) -> None:
     columns, options, row, remedy = WRONG[flaw]
     votes = read_votes(_table(**columns), ["x", "y", "z", "w"], **options)

@@ -60,6 +60,7 @@ def _tallies(file: str, **words: Any) -> list[tuple[list[int], ...]]:
 
 
 @pytest.mark.parametrize("file", FILES)
+@pytest.mark.few(10)
 def test_a_file_gives_the_tally_of_its_long_form(file: str) -> None:
     """The same pairs, wins and losses, person by person and answer by answer."""
     long, words = FILES[file]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     pass
 
 FORMAT = "quietrank/board-kept/1"
+LATEST = 2**15
+"""later than every day"""
 SCHEMA = """
 CREATE TABLE kept.about (format VARCHAR, board VARCHAR, secret BLOB, ledger VARCHAR);
 CREATE TABLE kept.log (number INTEGER, line VARCHAR);
@@ -153,8 +155,8 @@ class Kept:
         )
         self.db.execute("INSERT INTO kept.counted SELECT person, vote FROM fresh WHERE day = $1", [day])
 
-    def _used(self, gram: Sequence[int], norm: Norm) -> list[tuple[int, int, int, int]]:
-        """For each person who voted today: N, B and A."""
+    def _used(self, gram: Sequence[int], norm: Norm, before: int = LATEST) -> list[tuple[int, int, int, int]]:
+        """For each person who voted today: N, B and A; from the days before `before`."""
         self.db.execute("CREATE OR REPLACE TEMP TABLE gram (day SMALLINT, g BIGINT)")
         _insert(self.db, "gram", [(u, g) for u, g in enumerate(gram[:-1], 1)])
         product = f"({norm.net} * {{0}}.net::HUGEINT * {{1}}.net + {norm.met} * {{0}}.met::HUGEINT * {{1}}.met)"
@@ -163,6 +165,7 @@ class Kept:
                 f"""WITH voters AS (SELECT DISTINCT person FROM today),
                 before AS (
                     SELECT person, arg_max(square, day) AS square FROM kept.turns JOIN voters USING (person)
+                    WHERE day < {before}
                     GROUP BY person
                 ),
                 mixed AS (
@@ -178,6 +181,24 @@ class Kept:
                 """
             ).fetchall()
         )
+
+    def require_bounded(self, day: int, gram: Sequence[int], norm: Norm) -> None:
+        """Compute what everybody who voted on this day had reached again, from what is kept; raise if it differs."""
+        self.db.execute(
+            "CREATE OR REPLACE TEMP TABLE today AS SELECT person, part, item, net, met FROM kept.increments "
+            "WHERE day = $1",
+            [day],
+        )
+        reached = {(person, weight): square for person, weight, square in self._turns(day)}
+        for person, n, b, a in self._used(gram, norm, before=day):
+            weight, square = norm.weight(n, b, a)
+            if reached.pop((person, weight), None) != square:
+                raise BoardError(f"{self.path} is damaged: what is kept about somebody does not agree")
+        if reached:
+            raise BoardError(f"{self.path} is damaged: what was kept about somebody is missing")
+
+    def _turns(self, day: int) -> list[tuple[int, int, int]]:
+        return list(self.db.execute("SELECT person, weight, square FROM kept.turns WHERE day = ?", [day]).fetchall())
 
     def sums(self, day: int, parts: int, items: int) -> tuple[Any, Any]:
         """The exact increments of all days up to this one, as (day, part, item): twice the net wins and the exposures,

@@ -1,0 +1,103 @@
+"""`quietrank board`: from a new board to its page, as a user would."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.running import Run
+
+ITEMS = [f"m{k}" for k in range(6)]
+
+
+def votes_file(folder: Path, days: int, people: int = 400) -> Path:
+    """Many people who mostly agree."""
+    rng = np.random.default_rng(1)
+    lines = ["judge,winner,loser,tstamp,vote"]
+    for k in range(people * 6):
+        a, b = rng.permutation(6)[:2]
+        won, lost = (a, b) if (rng.random() < 1 / (1 + np.exp((a - b) * 0.8))) else (b, a)
+        day = 1 + int(rng.integers(0, days))
+        lines.append(f"j{k % people},m{won},m{lost},2026-01-{day:02d}T10:00:00,{k}")
+    path = folder / "votes.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def call(run: Run, *words: object) -> tuple[int, str, str]:
+    one = run("board", *words)
+    return one.code, one.stdout, one.stderr
+
+
+@pytest.fixture
+def board(tmp_path: Path, run: Run) -> Path:
+    """A board of four weeks, of which two are published."""
+    votes, place = votes_file(tmp_path, 14), tmp_path / "arena.board"
+    budget = tmp_path / "budget.db"
+    words = ("--epsilon", 2, "--delta", 1e-6)
+    assert run("ledger", "new", budget, "--data", "arena", "--unit", "person", *words).code == 0
+    code, out, err = call(
+        run, "new", place, "--items", ",".join(ITEMS), *words, "--ledger", budget, "--horizon", 4, "--start",
+        "2026-01-01", "--unit", "person",
+    )  # fmt: skip
+    assert (code, "0 of 4 weeks published" in out, "confidential" in err) == (0, True, True), err
+    columns = ("--day-column", "tstamp", "--id", "vote")
+    code, out, err = call(run, "update", place, votes, *columns, "--until", "2026-01-14")
+    assert (code, "2 of 4 weeks published, up to 2026-01-14" in out) == (0, True), err
+    return place
+
+
+def test_from_a_new_board_to_its_page(board: Path, tmp_path: Path, run: Run) -> None:
+    """Show, show what changed, a page; verified, and every file beside is as it was."""
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    code, out, _ = call(run, "show", board)
+    assert code == 0
+    assert "m0" in out
+    assert "all 4 weeks together" in " ".join(out.split())
+    code, out, _ = call(run, "show", board, "--since", 1, "--format", "json")
+    assert code == 0
+    assert {change["item"] for change in json.loads(out)["changes"]} == set(ITEMS)
+    assert call(run, "show", board, "--since", 1)[0] == 0
+    assert call(run, "report", board, "--out", tmp_path / "page.html")[0] == 0
+    assert "The last 2 weeks" in (tmp_path / "page.html").read_text()
+    code, out, err = call(run, "verify", board)
+    assert (code, "intact" in out) == (0, True), err
+    (tmp_path / "page.html").unlink()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_items_and_people(board: Path, run: Run) -> None:
+    """More items, items that are shown no longer, and somebody who is forgotten."""
+    assert "7 items" in call(run, "add-items", board, "m6")[1]
+    assert call(run, "retire", board, "m5")[0] == 0
+    assert call(run, "forget", board, "j1")[1] == "erased\n"
+    assert "nothing was kept" in call(run, "forget", board, "j1")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("new", "{board}", "--unit", "comparison"), 2, "protects people"),
+        (("new", "{board}"), 1, "exists already"),
+        (("update", "{board}", "{votes}"), 1, "--day-column"),
+        (("update", "{board}", "{votes}", "--day-column", "when"), 1, "no column 'when'"),
+        (("update", "{board}", "{votes}", "--day-column", "tstamp", "--items", "a,b"), 1, "fixed when a board is made"),
+        (("update", "{board}", "{votes}", "--day-column", "tstamp", "--until", "2999-01-01"), 1, "that is over"),
+        (("show", "{board}", "--day", "9"), 1, "there is no week 9"),
+        (("show", "{board}", "--since", "2"), 1, "earlier day"),
+        (("show", "nowhere.board"), 1, "there is no board"),
+        (("verify", "{votes}"), 1, "damaged"),
+        (("retire", "{board}", "m9"), 1, "not on this board"),
+    ],
+    ids=str,
+)
+def test_wrong_words(board: Path, run: Run, words: tuple[str, ...], code: int, message: str) -> None:
+    made = [word.format(board=board, votes=board.parent / "votes.csv") for word in words]
+    if words[0] == "new":
+        made += ["--items", "a,b,c", "--epsilon", "2", "--delta", "1e-6", "--ledger", str(board.parent / "budget.db")]
+    got, out, err = call(run, *made)
+    assert (got, out) == (code, ""), err
+    assert message in " ".join(err.split())
