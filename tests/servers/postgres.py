@@ -108,7 +108,7 @@ class _Cluster:
         """The server and the port that it listens on. pg_ctl would leave it behind when the tests are killed."""
         for _ in range(ATTEMPTS):
             port = free_port()
-            words = ["-h", HOST, "-p", str(port), "-c", "unix_socket_directories=", "-c", "fsync=off"]
+            words = ["-h", HOST, "-p", str(port), "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "jit=off"]
             with (self.folder / "log").open("ab") as log:
                 server = subprocess.Popen(
                     self._command("postgres", *words), cwd=self.folder, stdout=log, stderr=log,

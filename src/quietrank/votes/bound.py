@@ -155,8 +155,9 @@ def _scaled_down(rows: ir.Table, limit: int, people: ir.Table) -> ir.Table:
     import ibis
 
     weights = people.select(who=people.person, weight=share_of(limit, ibis.greatest(people.votes, 1)))
-    # With a select instead of a drop, Ibis names this query once, so that it runs once.
-    return rows.left_join(weights, [("person", "who")]).select(*rows.columns, "weight")
+    # Everybody who voted is among `people`: an inner join, which is faster. With a select instead of a drop, Ibis names
+    # this query once, so that it runs once.
+    return rows.inner_join(weights, [("person", "who")]).select(*rows.columns, "weight")
 
 
 def _averaged(rows: ir.Table, grid: int, limit: int | None, apart: tuple[str, ...]) -> ir.Table:

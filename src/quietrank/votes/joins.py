@@ -69,11 +69,11 @@ def both_sides(
     return both.select(*keys, **{name: both.side[name] for name in of_a}).view()
 
 
-def by_either_side(rows: ir.Table, keys: str, /, **sums: str) -> ir.Table:
-    """The rows in quietrank's own engine, grouped by a and also by b in one reading; Ibis cannot express that.
+def by_either_side(rows: ir.Table, keys: str, /, kind: str = "string", **sums: str) -> ir.Table:
+    """The rows in DuckDB, grouped by a and also by b in one reading; Ibis cannot express that.
 
-    `item` is the side's name, and `sums` are SQL for the other columns, whole numbers, where GROUPING(a) is 0 on the
-    side of a. `keys` are further columns to group by, each followed by a comma.
+    `item` is the side's name or place, of this `kind`, and `sums` are SQL for the other columns, whole numbers, where
+    GROUPING(a) is 0 on the side of a. `keys` are further columns to group by, each followed by a comma.
     """
     import ibis
 
@@ -82,5 +82,5 @@ def by_either_side(rows: ir.Table, keys: str, /, **sums: str) -> ir.Table:
         SELECT {keys}CASE WHEN GROUPING(a) = 0 THEN a ELSE b END AS item{named}
         FROM ({ibis.to_sql(rows, dialect="duckdb")}) GROUP BY GROUPING SETS (({keys}a), ({keys}b))"""
     texts = [name.strip(' "') for name in keys.split(",")[:-1]]
-    schema = dict.fromkeys((*texts, "item"), "string") | dict.fromkeys(sums, "int64")
+    schema = dict.fromkeys((*texts, "item"), kind) | dict.fromkeys(sums, "int64")
     return rows.get_backend().sql(query, schema=ibis.schema(schema))

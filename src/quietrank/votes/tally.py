@@ -25,6 +25,7 @@ from quietrank.promise.promise import Bounded
 from quietrank.votes import by_row, check, one_pass
 from quietrank.votes.added import distinct_sets
 from quietrank.votes.bound import people_by_votes, votes_of_people, weigh
+from quietrank.votes.engines import engine_of
 from quietrank.votes.files import Source
 from quietrank.votes.joins import by_either_side, names_table, with_place
 from quietrank.votes.read import Votes
@@ -282,12 +283,29 @@ def _item_sums(rows: ir.Table) -> ir.Table:
     group = _group(rows)
     if shown_columns(rows):
         return _set_item_sums(rows, group)
+    if engine_of(rows).groups_sides:
+        return _both_sides(rows, "".join(f'"{name}", ' for name in group))
     won, lost = _won_and_lost(rows)
     tied, number = _tied(rows), number_of_votes(rows)
     a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, ties=tied, rows=number)
     b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, ties=tied, rows=number)
     sides = a.union(b)
     return sides.group_by(*group, "item").agg(**{name: sides[name].sum() for name in SUMS})
+
+
+def _both_sides(rows: ir.Table, keys: str) -> ir.Table:
+    """The same from one reading of the rows, whose weights may be the result of a join."""
+    y = "y" if "y" in rows.columns else "2"
+    won, lost = f"SUM(weight * {y})", f"SUM(weight * (2 - {y}))"
+    return by_either_side(
+        rows,
+        keys,
+        kind="int64",
+        wins=f"CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END",
+        losses=f"CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END",
+        ties=f"2 * SUM(weight * {y} * (2 - {y}))",
+        rows='COALESCE(SUM("count"), 0)' if "count" in rows.columns else "COUNT(*)",
+    )
 
 
 def _set_item_sums(rows: ir.Table, group: list[str]) -> ir.Table:

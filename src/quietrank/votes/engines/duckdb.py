@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 class DuckDB(Engine):
     name = "duckdb"
     title = "DuckDB"
+    groups_sides = True
 
     def as_bytes(self, text: ir.Value) -> ir.Value:
         return builtin("encode", bytes_of_one)(text)

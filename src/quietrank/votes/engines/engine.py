@@ -36,6 +36,8 @@ class Engine(ABC):
     """what Ibis writes into a query in a way that the engine reads as something else"""
     keeps: ClassVar[bool] = True
     """whether what several queries need is worth a table of its own"""
+    groups_sides: ClassVar[bool] = False
+    """whether it can group by a and by b in one reading (joins.by_either_side)"""
     windows: ClassVar[bool] = False
     """whether each mention of a table in a query is one more pass over it, while windows over people are cheap"""
 
