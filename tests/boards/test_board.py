@@ -16,6 +16,7 @@ from quietrank.boards.board import Board, confidential
 from quietrank.boards.log import Log
 from quietrank.errors import BoardError, BudgetError, LedgerError, QuietrankError, VotesError
 from quietrank.ledger.book import BudgetLedger
+from quietrank.publish.release import Release
 from quietrank.votes.daily import kept
 from quietrank.votes.daily.limits import Encoded
 from tests.boards.arena import ITEMS, START, Row, day, new_board, some_votes, table, update
@@ -227,10 +228,12 @@ def test_items_are_retired(tmp_path: Path, exact: list[Encoded]) -> None:
     whole = board.release()
     board.retire(["b"])
     shown = board.release()
+    assert isinstance(whole, Release)
+    assert isinstance(shown, Release)
     assert [row.item for row in shown] == [row.item for row in whole if row.item != "b"]
     assert [row.rank for row in shown] == [1, 2]
     assert [row.score for row in shown] == [row.score for row in whole if row.item != "b"]
-    assert all(1 <= row.rank_low <= row.rank <= row.rank_high <= 2 for row in shown)
+    assert all(1 <= (row.rank_low or 0) <= row.rank <= (row.rank_high or 0) <= 2 for row in shown)
     assert Board.open(board.path).log.retired == {"b"}
     with pytest.raises(BoardError, match="not on this board"):
         board.retire(["z"])
