@@ -10,7 +10,7 @@ several votes there are at most 2^40.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+MEASURING = "measuring how much people vary"
 SUMS = ("wins", "losses", "ties", "rows")
 """of an item or a pair; a tie is in the ties of both of its items, in half votes like wins and losses"""
 
@@ -60,7 +61,7 @@ class Counting:
     source: Source
     weighed: ir.Table | None
     """the rows that count, with their weights, or what each person's items have won and weigh; confidential"""
-    sample: Callable[[int], ir.Table] | None = None
+    sample: Callable[[int], AbstractContextManager[ir.Table]] | None = None
     """the same of one person in 2^bits"""
 
     def scatter(self, expected: Sequence[Expected], most: float, bits: int = 0) -> list[int]:
@@ -68,9 +69,10 @@ class Counting:
         person in 2^bits."""
         if self.weighed is None or self.sample is None:
             raise AssertionError("votes that stand alone have no scatter")
-        groups, rows = self.tallies.groups, self.sample(bits) if bits else self.weighed
-        query = scatter_sums(rows, expected, most, grouped=groups is not None)
-        sums = collect(self.source, query, "measuring how much people vary")
+        groups = self.tallies.groups
+        with self.sample(bits) if bits else nullcontext(self.weighed) as rows:
+            query = scatter_sums(rows, expected, most, grouped=groups is not None)
+            sums = collect(self.source, query, MEASURING)
         steps = np.zeros(len(self.tallies), dtype=np.int64)
         place = _integers(sums["group"]) if groups is not None else np.zeros(len(sums), dtype=np.int64)
         steps[place] = _integers(sums["steps"])
@@ -94,7 +96,7 @@ def counting(
                 of_items = _Counted(rows.by_item, rows.votes, rows.people)
                 tallies = _tallies(votes, bounded, of_items, by_pair=False, may_be_empty=may_be_empty)
                 sums = partial(by_row.item_sums, votes, bounded, table)
-                yield Counting(tallies, votes.source, sums(), sums)
+                yield Counting(tallies, votes.source, sums(), lambda bits: nullcontext(sums(bits)))
                 return
     with taking(votes, bounded) as taken:
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
@@ -150,13 +152,17 @@ class Taken:
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
         return Counting(tallies, votes.source, weighed, partial(self._sample, bounded))
 
-    def _sample(self, bounded: Bounded, bits: int) -> ir.Table:
+    @contextmanager
+    def _sample(self, bounded: Bounded, bits: int) -> Iterator[ir.Table]:
         """The votes of one person in 2^bits; a weight depends on the votes of its own person alone."""
         require_ids(self.votes, bits)
-        assert self.people is not None
         if one_pass.applies(self.marked, bounded):
-            return one_pass.usable(sampled(self.marked, None, bits), bounded)
-        return weigh(sampled(self.usable, self.people, bits), bounded, self.people)
+            yield one_pass.usable(sampled(self.marked, None, bits), bounded)
+        elif not self.votes.source.engine.keeps:
+            yield weigh(sampled(self.usable, self.people, bits), bounded)
+        else:
+            with kept(self.votes.source, sampled(self.usable, self.people, bits), MEASURING) as rows:
+                yield weigh(rows, bounded)
 
     def _in_one_pass(self, bounded: Bounded) -> _Counted:
         import pyarrow.compute as pc
