@@ -36,7 +36,7 @@ UNIT = ("u", "v 2")
 @pytest.mark.few(5)
 def test_bounds_hold_and_are_reached(case: Case) -> None:
     """Short form: one case of each norm."""
-    found = bounds.check(case, 3, beside=1)
+    found = bounds.check(case, 4, beside=1)
     assert not found.complaints
     assert 0.99 <= found.furthest <= 1
 

@@ -309,13 +309,13 @@ def test_a_board_that_was_edited_is_noticed(tmp_path: Path) -> None:
     board = new_board(tmp_path)
     update(board, some_votes(2), 2)
     lines = board.path.read_text().splitlines()
-    for place, old, new in ((0, '"epsilon":2.0', '"epsilon":1.0'), (1, '"day":1', '"day":2'), (1, "[", "[1,")):
+    for place, old, new in ((0, '"epsilon":2.0', '"epsilon":1.0'), (2, '"day":1', '"day":2'), (2, "[", "[1,")):
         edited = [line.replace(old, new, 1) if k == place else line for k, line in enumerate(lines)]
         with pytest.raises(BoardError, match="damaged"):
             Log.of(edited)
     with pytest.raises(BoardError, match="damaged"):
-        Log.of([lines[0], lines[2]])
-    board.path.write_text("\n".join([lines[0], *lines[2:]]) + "\n")
+        Log.of([*lines[:2], lines[3]])
+    board.path.write_text("\n".join([*lines[:2], *lines[3:]]) + "\n")
     with pytest.raises(BoardError, match="damaged"):
         Board.open(board.path)
 
