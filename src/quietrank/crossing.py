@@ -124,7 +124,7 @@ def cross(
 
 def cross_board(noise: BoardNoise, ledger: Ledger, what: str) -> str:
     """Pay for every day of a board, before a vote of it is counted; the id of the payment."""
-    _require_board(noise, noise.cost)
+    _require_board(noise)
     return ledger.debit(Charge(noise.promise.privacy, noise.cost, what))
 
 
@@ -134,17 +134,18 @@ def cross_day(encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
     People are bounded over the whole horizon, so that all days together keep the promise (docs/proofs/boards.md).
     Whoever calls this writes the result down before anybody sees it, and never asks again for a day that was written.
     """
-    _require_board(noise, noise.cost)
+    _require_board(noise)
     if encoded.norm != Norm.of(noise):
         raise AssertionError("these votes were not bounded in the way this noise was calibrated for")
     of_net_wins, of_exposures = noise.noises()
     return of_net_wins.add_to(encoded.net_wins), of_exposures.add_to(encoded.exposures)
 
 
-def _require_board(noise: BoardNoise, paid: Cost) -> None:
-    if not paid.covers(noise.loss):
+def _require_board(noise: BoardNoise) -> None:
+    loss = noise.loss
+    if not noise.cost.covers(loss):
         raise PrivacyError("the noise of the board costs more than it charges; nothing was released")
-    _require_within(noise.promise.privacy, noise.loss, "board's")
+    _require_within(noise.promise.privacy, loss, "board's")
 
 
 def _require_bounded(tallies: Tallies, calibrated: Calibrated) -> None:

@@ -45,7 +45,6 @@ from quietrank.statistics.wins import Wins
 from quietrank.votes import bound as bounding
 from quietrank.votes import check, snapshot, tally
 from quietrank.votes import read as votes
-from quietrank.votes.engines.duckdb import DuckDB
 from quietrank.votes.tallies import Tallies, Tally
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -265,10 +264,9 @@ def ties_as_full_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def generous(rows: Any) -> tuple[Any, Any]:
         won, lost = (rows.y > 0).cast("int64"), (rows.y < 2).cast("int64")
-        return (rows.weight * won * 2).sum(), (rows.weight * lost * 2).sum()
+        return rows.weight * won * 2, rows.weight * lost * 2
 
     monkeypatch.setattr(tally, "_won_and_lost", generous)
-    monkeypatch.setattr(DuckDB, "groups_sides", False)
     monkeypatch.setattr(tally, "_stand_alone", lambda read, privacy: False)
 
 
@@ -525,8 +523,7 @@ def a_clip_without_ties(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ties_counted_after_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """K counts every tie as one, whatever the votes of its person weigh."""
-    monkeypatch.setattr(tally, "_tied", lambda rows: (rows.y * (2 - rows.y)).sum() * 2 * PERSON_GRID)
-    monkeypatch.setattr(DuckDB, "groups_sides", False)
+    monkeypatch.setattr(tally, "_tied", lambda rows: rows.y * (2 - rows.y) * 2 * PERSON_GRID)
 
 
 def half_the_reach_of_the_ball(monkeypatch: pytest.MonkeyPatch) -> None:

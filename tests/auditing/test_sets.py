@@ -11,7 +11,6 @@ from quietrank.auditing import run
 from quietrank.auditing.attacked import _sets
 from quietrank.auditing.cases import Case, make_case
 from quietrank.auditing.report import Finding
-from quietrank.auditing.run import Sizes
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.promise.promise import Bounded
 from quietrank.statistics.method import Method
@@ -20,19 +19,9 @@ from quietrank.votes import bound as bounding
 from quietrank.votes import check, tally
 from quietrank.votes.sets import size
 from quietrank.votes.snapshot import NOT_ANSWERED, NUMBER
+from tests.auditing import test_planted_faults as planted
 
-SMALL = Sizes(
-    pairs=5,
-    releases=1,
-    draws=1200,
-    runs=12_000,
-    most_runs=12_000,
-    gaussian_runs=30_000,
-    slow_runs=100,
-    tries=4,
-    beside=0,
-    all_pairs=False,
-)
+SMALL = replace(planted.SMALL, pairs=5)
 QUICK, REST = ([make_case(**words) for words in part] for part in _sets())
 CASES = [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in REST)]
 PEOPLE = make_case(LAPLACE, "person", items=6, set_size=3, max_per_person=3)

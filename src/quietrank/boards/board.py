@@ -9,7 +9,7 @@ public file. A crash in between loses nothing, and repeats nothing that anybody 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -268,29 +268,24 @@ class Board:
         votes = self._read(source, reading)
         last = self._over(until)
         with self._confidential() as kept:
-            secret, self.log = kept.secret, self._settled(kept, ledger)
-        first = self.days + 1
-        if last < first:
+            secret, book = kept.secret, self._settled(kept, ledger)
+        if last <= self.days:
             return []
         with arrivals(votes, self.terms.calendar, secret) as db, self._confidential(db) as kept:
-            self.log = self._settled(kept, ledger)
+            book = self._settled(kept, ledger)
             first = self.days + 1
             flaws = kept.take(first, last, self.log.since)
             if flaws and not votes.skip_invalid:
                 raise unusable(flaws)
             days = list(range(first, last + 1))
             for _ in days:
-                self._publish_next(kept, ledger)
+                self._publish_next(kept, book)
         return days
 
     def add_items(self, names: Iterable[object], *, ledger: str | Path | None = None) -> None:
         """List more items, from the next day on; votes on them from before are not counted."""
         joined = declare([*self.items, *names]).names[len(self.items) :]
-        with self._confidential() as kept:
-            self.log = self._settled(kept, ledger)
-            longer = self.log.with_items(joined)
-            kept.append(longer.lines[-1])
-            self.log = self._settled(kept, ledger)
+        self._append(lambda log: log.with_items(joined), ledger)
 
     def retire(self, names: Iterable[str], *, ledger: str | Path | None = None) -> None:
         """Show these items no longer; their votes count as before."""
@@ -298,10 +293,15 @@ class Board:
         unknown = [name for name in gone if name not in self.items]
         if unknown:
             raise BoardError(f"{unknown[0]!r} is not on this board; its items are {', '.join(self.items[:8])}, …")
+        self._append(lambda log: log.with_retired(gone), ledger)
+
+    def _append(self, event: Callable[[Log], Log], ledger: str | Path | None) -> None:
+        """Write down a public event, and show it."""
         with self._confidential() as kept:
-            self.log = self._settled(kept, ledger)
-            kept.append(self.log.with_retired(gone).lines[-1])
-            self.log = self._settled(kept, ledger)
+            book = self._settled(kept, ledger)
+            longer = event(self.log)
+            kept.append(longer.lines[-1])
+            self._show(longer, book)
 
     def forget(self, person: object) -> bool:
         """Erase all that is kept about a person, whose later votes will not count; whether there was anything."""
@@ -312,7 +312,7 @@ class Board:
 
     # ---- one day ----------------------------------------------------------------------------------------------------
 
-    def _publish_next(self, kept: Kept, ledger: str | Path | None) -> None:
+    def _publish_next(self, kept: Kept, book: BudgetLedger) -> None:
         """Count, bound, encode, draw and commit one day; then note it in the ledger, then show it."""
         terms, day = self.terms, self.days + 1
         noise, listed, parts = terms.noise, self.log.listed(day), len(terms.groups or ("",))
@@ -321,21 +321,26 @@ class Board:
             kept.count(day, noise.factor.gram(day), norm)
             net, met = kept.sums(day, parts, listed)
             net_wins, exposures = cross_day(Encoded.of(net, met, noise.factor.roots, norm), noise)
-            kept.write(self.log.with_day(net_wins, exposures).lines[-1])
-        self.log = self._settled(kept, ledger)
+            longer = self.log.with_day(net_wins, exposures)
+            kept.write(longer.lines[-1])
+        self._show(longer, book)
 
-    def _settled(self, kept: Kept, ledger: str | Path | None) -> Log:
-        """The log, of which the ledger has noted the last day and the public file has every line; in this order.
+    def _settled(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
+        """Read the log, and show what of it was not shown; returns the ledger that paid for the board."""
+        book = self._book(kept, ledger)
+        self._show(Log.of(kept.lines), book)
+        return book
+
+    def _show(self, log: Log, book: BudgetLedger) -> None:
+        """Note the last day of what was committed in the ledger, then copy all of it to the public file.
 
         A day that was committed and not noted was never shown: it is noted now. A ledger that knows a later day, or
         another one, has seen this board continued elsewhere.
         """
-        log, book = Log.of(kept.lines), self._book(kept, ledger)
-        noted = book.position(log.terms.topic)
-        if noted != log.position:
+        if book.position(log.terms.topic) != log.position:
             book.advance(log.terms.topic, str(log.position), log.position_before())
         public_file.copy(self.path, log.lines)
-        return log
+        self.log = log
 
     def _book(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
         """The ledger that paid for this board."""

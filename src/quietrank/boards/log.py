@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -61,7 +62,7 @@ class Terms:
     def calendar(self) -> Calendar:
         return Calendar(self.start, self.every.days)
 
-    @property
+    @cached_property
     def noise(self) -> BoardNoise:
         """The noise of every day; computed from these terms alone."""
         promised = Promise(self.privacy, Items(self.items), self.groups, GroupOf.VOTE, leaves_out=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quietrank.errors import BoardError
+from quietrank.publish.files import sync
 
 
 def read(path: Path) -> list[str]:
@@ -41,10 +42,6 @@ def copy(path: Path, lines: Sequence[str]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         if not there and os.name == "posix":
-            handle = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync(path.parent)
     except OSError as error:
         raise BoardError(f"cannot write {path}: {error.strerror}; what was drawn is kept, run it again") from None

@@ -10,19 +10,16 @@ import typer
 
 from quietrank.cli import options
 from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver, print_result
-from quietrank.cli.options import Command, Format, Group, VotesOptions, choice, counting, reads_votes
+from quietrank.cli.options import Command, Format, VotesOptions, choice, command_group, counting, reads_votes
 from quietrank.errors import UsageError
 from quietrank.render.screen import show_data, tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-board_app = typer.Typer(
-    cls=Group,
-    help="A ranking that is published every week or every night, for one promise that is paid once.",
+board_app = command_group(
+    "A ranking that is published every week or every night, for one promise that is paid once.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
 )
 
 File = Annotated[Path, typer.Argument(help="The board: its public file.", metavar="BOARD")]

@@ -8,15 +8,12 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import UNIT, Command, Format, Group, Neighbours, Printed, promise
+from quietrank.cli.options import UNIT, Command, Format, Neighbours, Printed, command_group, promise
 from quietrank.render.screen import show_data
 
-ledger_app = typer.Typer(
-    cls=Group,
-    help="A privacy budget that outlives the process: make one, look at it, check that nobody touched it.",
+ledger_app = command_group(
+    "A privacy budget that outlives the process: make one, look at it, check that nobody touched it.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
 )
 
 File = Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")]

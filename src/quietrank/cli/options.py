@@ -110,6 +110,11 @@ class Group(TyperGroup):
         return _without_bool(super().get_params(ctx))
 
 
+def command_group(help: str, **more: Any) -> typer.Typer:
+    """Commands under one name, such as `quietrank ledger`."""
+    return typer.Typer(cls=Group, help=help, add_completion=False, pretty_exceptions_enable=False, **more)
+
+
 # ---- options of several commands -------------------------------------------------------------------------------
 
 Neighbours = Annotated[str, promise("When two sets of votes count as adjacent.", NEIGHBOURS)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quietrank.cli.options import Command, Group
+from quietrank.cli.options import Command, command_group
 from quietrank.errors import QuietrankError
 from quietrank.render.screen import busy, show, tell
 
@@ -27,11 +27,8 @@ def _folder(text: str | Path) -> Path:
     return Path(text)
 
 
-paper_app = typer.Typer(
-    cls=Group,
-    help="The published experiments: figures, a table of means, and a comparison with the published numbers.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
+paper_app = command_group(
+    "The published experiments: figures, a table of means, and a comparison with the published numbers.",
 )
 
 

@@ -22,7 +22,7 @@ from quietrank.noise.normal import RoundedGaussianNoise
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.curve import curve_delta, curve_mu
 from quietrank.promise.privacy import Neighbours, Unit
-from quietrank.promise.promise import FINE, PERSON_GRID, Clip, Promise
+from quietrank.promise.promise import FINE, Clip, Promise
 from quietrank.promise.rounding import float_above, root_above
 from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES, NetWinsAndExposures
 
@@ -206,7 +206,3 @@ def _require(promise: Promise) -> None:
     if privacy.clip is None or not privacy.clip <= LARGEST_CLIP:
         raise PrivacyError(f"a board needs a {option('clip')}, at most {LARGEST_CLIP}, such as {option('clip', 3)}")
     promise.require_pairs("a board")
-
-
-UNITS = 2 * PERSON_GRID
-"""of a person's encoded contribution in one vote: weights of 2^-20, and half votes"""

@@ -137,7 +137,7 @@ def written_whole(path: Path, kind: Kind, *, overwrite: bool = True) -> Iterator
 
 def _publish(draft: Path, path: Path, overwrite: bool) -> None:
     """Flush the draft to the disk and give it its name; without `overwrite` no file is replaced, even a new one."""
-    _sync(draft)
+    sync(draft)
     if overwrite:
         draft.replace(path)
     else:
@@ -146,10 +146,11 @@ def _publish(draft: Path, path: Path, overwrite: bool) -> None:
         except (PermissionError, NotImplementedError):  # a file system without links
             draft.rename(path)
     if os.name == "posix":
-        _sync(path.parent)
+        sync(path.parent)
 
 
-def _sync(place: Path) -> None:
+def sync(place: Path) -> None:
+    """Flush a file, or the names in a folder, to the disk."""
     handle = os.open(place, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -69,14 +69,20 @@ def both_sides(
     return both.select(*keys, **{name: both.side[name] for name in of_a}).view()
 
 
-def by_either_side(rows: ir.Table, keys: str, /, kind: str = "string", **sums: str) -> ir.Table:
+def by_either_side(
+    rows: ir.Table, keys: str, /, kind: str = "string", sides: tuple[str, str] | None = None, **sums: str
+) -> ir.Table:
     """The rows in DuckDB, grouped by a and also by b in one reading; Ibis cannot express that.
 
-    `item` is the side's name or place, of this `kind`, and `sums` are SQL for the other columns, whole numbers, where
-    GROUPING(a) is 0 on the side of a. `keys` are further columns to group by, each followed by a comma.
+    `item` is the side's name or place, of this `kind`, `sides` are SQL for what a has won and what it has lost, which
+    become `wins` and `losses` of either side, and `sums` for other columns; all are whole numbers. `keys` are further
+    columns to group by, each followed by a comma.
     """
     import ibis
 
+    if sides is not None:
+        wins, losses = (f"CASE WHEN GROUPING(a) = 0 THEN {of_a} ELSE {of_b} END" for of_a, of_b in (sides, sides[::-1]))
+        sums = {"wins": wins, "losses": losses} | sums
     named = "".join(f", CAST({sql} AS BIGINT) AS {name}" for name, sql in sums.items())
     query = f"""
         SELECT {keys}CASE WHEN GROUPING(a) = 0 THEN a ELSE b END AS item{named}

@@ -290,28 +290,24 @@ def _item_sums(rows: ir.Table) -> ir.Table:
     if shown_columns(rows):
         return _set_item_sums(rows, group)
     if engine_of(rows).groups_sides:
-        return _both_sides(rows, "".join(f'"{name}", ' for name in group))
-    won, lost = _won_and_lost(rows)
-    tied, number = _tied(rows), number_of_votes(rows)
+        return _both_sides(rows, group)
+    won, lost = (side.sum() for side in _won_and_lost(rows))
+    tied, number = _tied(rows).sum(), number_of_votes(rows)
     a = rows.group_by(*group, item=rows.a).agg(wins=won, losses=lost, ties=tied, rows=number)
     b = rows.group_by(*group, item=rows.b).agg(wins=lost, losses=won, ties=tied, rows=number)
     sides = a.union(b)
     return sides.group_by(*group, "item").agg(**{name: sides[name].sum() for name in SUMS})
 
 
-def _both_sides(rows: ir.Table, keys: str) -> ir.Table:
+def _both_sides(rows: ir.Table, group: list[str]) -> ir.Table:
     """The same from one reading of the rows, whose weights may be the result of a join."""
-    y = "y" if "y" in rows.columns else "2"
-    won, lost = f"SUM(weight * {y})", f"SUM(weight * (2 - {y}))"
+    won, lost = _won_and_lost(rows)
+    votes = rows["count"] if "count" in rows.columns else 1
+    read = rows.select(*group, "a", "b", won=won, lost=lost, tied=_tied(rows), votes=votes)
     return by_either_side(
-        rows,
-        keys,
-        kind="int64",
-        wins=f"CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END",
-        losses=f"CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END",
-        ties=f"2 * SUM(weight * {y} * (2 - {y}))",
-        rows='COALESCE(SUM("count"), 0)' if "count" in rows.columns else "COUNT(*)",
-    )
+        read, _sql_keys(group), kind="int64", sides=("SUM(won)", "SUM(lost)"), ties="SUM(tied)",
+        rows="COALESCE(SUM(votes), 0)",
+    )  # fmt: skip
 
 
 def _set_item_sums(rows: ir.Table, group: list[str]) -> ir.Table:
@@ -334,7 +330,7 @@ def _pair_sums(rows: ir.Table) -> ir.Table:
     """Per pair, and group: the sums, where wins are those of a."""
     won, lost = _won_and_lost(rows)
     return rows.group_by(*_group(rows), "a", "b").agg(
-        wins=won, losses=lost, ties=_tied(rows), rows=number_of_votes(rows)
+        wins=won.sum(), losses=lost.sum(), ties=_tied(rows).sum(), rows=number_of_votes(rows)
     )
 
 
@@ -342,16 +338,21 @@ def _group(rows: ir.Table) -> list[str]:
     return ["group"] if "group" in rows.columns else []
 
 
+def _sql_keys(group: list[str]) -> str:
+    """Further columns to group by, for `by_either_side`."""
+    return "".join(f'"{name}", ' for name in group)
+
+
 def _won_and_lost(rows: ir.Table) -> tuple[ir.Value, ir.Value]:
-    """The weight that a has won and lost, in half votes."""
+    """The weight that a has won and lost in each row, in half votes."""
     if "y" not in rows.columns:
-        return rows.weight.sum() * 2, rows.weight.sum() * 0
-    return (rows.weight * rows.y).sum(), (rows.weight * (2 - rows.y)).sum()
+        return rows.weight * 2, rows.weight * 0
+    return rows.weight * rows.y, rows.weight * (2 - rows.y)
 
 
 def _tied(rows: ir.Table) -> ir.Value:
-    """The weight of ties, in half votes: y(2 − y) is 1 for a tie and 0 else."""
-    return (rows.weight * rows.y * (2 - rows.y)).sum() * 2 if "y" in rows.columns else rows.weight.sum() * 0
+    """The weight of ties in each row, in half votes: y(2 − y) is 1 for a tie and 0 else."""
+    return rows.weight * rows.y * (2 - rows.y) * 2 if "y" in rows.columns else rows.weight * 0
 
 
 def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
@@ -404,9 +405,8 @@ def _alone_by_item(rows: ir.Table) -> ir.Table:
     won, lost = f"SUM({y})", f"SUM(2 - {y})"
     return by_either_side(
         rows,
-        "".join(f'"{name}", ' for name in _group(rows)),
-        wins=f"CASE WHEN GROUPING(a) = 0 THEN {won} ELSE {lost} END",
-        losses=f"CASE WHEN GROUPING(a) = 0 THEN {lost} ELSE {won} END",
+        _sql_keys(_group(rows)),
+        sides=(won, lost),
         ties=f"2 * COUNT(CASE WHEN {y} = 1 THEN 1 END)",
         rows="COUNT(*)",
         flawed=f"COUNT(CASE WHEN a = b OR {y} IS NULL OR {y} < 0 THEN 1 END)",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.errors import BoardError, VotesError, option
+from quietrank.publish.files import sync
 from quietrank.votes.daily.arrivals import ARRIVED
 from quietrank.votes.daily.limits import Norm
 from quietrank.votes.snapshot import FLAWS, NO_FLAW, NUMBER
@@ -49,9 +50,9 @@ def create(path: Path, board: str, ledger: str, line: str) -> None:
             db.execute("INSERT INTO kept.log VALUES (1, ?)", [line])
             db.execute("CHECKPOINT kept")
         os.chmod(draft, 0o600)
-        _sync(draft)
+        sync(draft)
         os.link(draft, path)
-        _sync(path.parent)
+        sync(path.parent)
     except FileExistsError:
         raise BoardError(f"{path} exists already and is not overwritten; choose another name") from None
     except OSError as error:
@@ -252,9 +253,9 @@ def rewrite(path: Path) -> None:
             db.execute("COPY FROM DATABASE kept TO fresh")
             db.execute("DETACH fresh")
             os.chmod(draft, 0o600)
-            _sync(draft)
+            sync(draft)
             os.replace(draft, path)
-            _sync(path.parent)
+            sync(path.parent)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -299,11 +300,3 @@ def _attached(path: Path, db: Any | None = None, *, new: bool = False) -> Iterat
             connection.execute("DETACH kept")
         if db is None:
             connection.close()
-
-
-def _sync(place: Path) -> None:
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

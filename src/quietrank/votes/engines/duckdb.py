@@ -49,8 +49,8 @@ class DuckDB(Engine):
     def _keep(self, backend: Any, name: str, rows: ir.Table, by: str | None) -> ir.Table:
         # In any order, which takes less memory: nothing that is counted depends on the order of rows.
         ((before,),) = backend.con.execute("SELECT current_setting('preserve_insertion_order')").fetchall()
-        query = backend.compile(rows)  # makes its public lists known as well; Ibis's create_table copies row by row
-        backend._run_pre_execute_hooks(rows)
+        query = backend.compile(rows)
+        backend._run_pre_execute_hooks(rows)  # makes public lists known; Ibis's create_table would do the rest slowly
         backend.con.execute("SET preserve_insertion_order = false")
         try:
             backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {query}')
