@@ -84,9 +84,7 @@ def _sized(rows: ir.Table, shown: int, weight: str = "weight") -> ir.Table:
 
 def votes_of_people(rows: ir.Table) -> ir.Table:
     """Per person: the number of `votes` that count; rows that do not, if there are any, are marked in `use`."""
-    import ibis
-
-    votes = ibis.ifelse(rows.use, 1, 0).sum().cast("int64") if "use" in rows.columns else rows.count()
+    votes = rows.count(where=rows.use) if "use" in rows.columns else rows.count()
     return rows.group_by("person").agg(votes=votes)
 
 

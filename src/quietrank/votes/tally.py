@@ -301,13 +301,18 @@ def _item_sums(rows: ir.Table) -> ir.Table:
 
 def _both_sides(rows: ir.Table, group: list[str]) -> ir.Table:
     """The same from one reading of the rows, whose weights may be the result of a join."""
-    won, lost = _won_and_lost(rows)
-    votes = rows["count"] if "count" in rows.columns else 1
-    read = rows.select(*group, "a", "b", won=won, lost=lost, tied=_tied(rows), votes=votes)
-    return by_either_side(
-        read, _sql_keys(group), kind="int64", sides=("SUM(won)", "SUM(lost)"), ties="SUM(tied)",
-        rows="COALESCE(SUM(votes), 0)",
-    )  # fmt: skip
+    number = "COUNT(*)"
+    if "y" in rows.columns:
+        won, lost = _won_and_lost(rows)
+        columns, sides, ties = {"won": won, "lost": lost, "tied": _tied(rows)}, ("SUM(won)", "SUM(lost)"), "SUM(tied)"
+    else:  # nothing is summed that is known to be 0
+        columns, sides, ties = {"weight": rows.weight}, ("2 * SUM(weight)", "0"), "0"
+    if "count" in rows.columns:
+        columns, number = columns | {"votes": rows["count"]}, "COALESCE(SUM(votes), 0)"
+    else:  # of one vote: no weight is above 2^20, and sums of small numbers are faster
+        columns = {name: column.cast("int32") for name, column in columns.items()}
+    read = rows.select(*group, "a", "b", **columns)
+    return by_either_side(read, _sql_keys(group), kind="int64", sides=sides, ties=ties, rows=number)
 
 
 def _set_item_sums(rows: ir.Table, group: list[str]) -> ir.Table:
