@@ -17,6 +17,7 @@ from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.estimate.noisy import stands_out
 from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
+from quietrank.mechanisms.mechanism import Law
 from quietrank.mechanisms.stream import LONGEST
 from quietrank.planning.arguments import whole, whole_or_none
 from quietrank.planning.board_result import BoardPlan, BoardPrediction
@@ -39,7 +40,7 @@ from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES
 REPETITIONS = 200
 USUAL_DAYS = (30, 91)
 """after a month and after three; the end comes in any case"""
-CURVE_POINTS = 8
+CURVE_POINTS = 6
 AUTO = "auto"
 PLACEHOLDER = 3.0
 """of C, where it is chosen"""
@@ -214,7 +215,7 @@ class BoardForecast:
 
     question: BoardQuestion
     sample: Sample
-    _noise: dict[GaussianLaw, Floats] = field(default_factory=dict)
+    _noise: dict[Law, Floats] = field(default_factory=dict)
     _predictions: dict[tuple[str, int], BoardPrediction] = field(default_factory=dict)
 
     def predict(self, way: Way, day: int) -> BoardPrediction:
@@ -259,8 +260,9 @@ class BoardForecast:
     def _shown(self, expected: Expected) -> float:
         """Which part of simulated boards shows ranks."""
         net_wins, n = self._simulated(expected).plain.net_wins, self.question.survey.items
-        noisy = net_wins + self._unit_noise(self._maker(expected).law)[:, :n] * expected.noise_sd
-        return float(np.mean([stands_out(row, np.full(n, expected.noise_sd)) for row in noisy]))
+        noise = self._unit_noise(self._maker(expected).law)[:, :n] * expected.noise_sd
+        spreads = np.full(n, expected.noise_sd)
+        return float(np.mean([stands_out(np.asarray(row), spreads) for row in np.add(net_wins, noise)]))
 
     def _simulated(self, expected: Expected) -> Simulated:
         """Strengths, and counts of as many votes of one weight as err like those of all people."""
@@ -280,7 +282,7 @@ class BoardForecast:
         law = GaussianLaw(statistic, self.question.survey.items, expected.noise_sd, float(share))
         return Maker(promise, statistic, FINE, share, GAUSSIAN.name, promise.privacy.epsilon, law)
 
-    def _unit_noise(self, law: GaussianLaw) -> Floats:
+    def _unit_noise(self, law: Law) -> Floats:
         unit = law.of_size(1.0)
         if unit not in self._noise:
             rng = np.random.default_rng([self.question.seed, 2**31])

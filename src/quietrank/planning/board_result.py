@@ -183,7 +183,8 @@ def _notes(plan: BoardPlan) -> tuple[str, ...]:
     return (
         f"kept: the share of votes that C leaves. Noise is on an item's net wins, in votes.{chosen}",
         "× one: noise per vote that is kept, over that of a single release at the same C.",
-        f"± is the standard error of {plan.question.repetitions} simulated boards.",
+        f"winner: how often the best item comes first. ± is the standard error of {plan.question.repetitions} simulated "
+        "boards.",
     )
 
 
@@ -193,7 +194,7 @@ def _table(plan: BoardPlan) -> Any:
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     k = plan.question.top_k
-    for column in ("", "day", "C", "kept", "noise", "× one", "rank error", f"top-{k} error", "winner right"):
+    for column in ("", "day", "C", "kept", "noise", "× one", "rank error", f"top-{k} error", "winner"):
         table.add_column(column, justify="left" if column == "" else "right")
     before = None
     for one in plan.predictions:
@@ -213,6 +214,6 @@ def _limits(one: BoardPrediction) -> tuple[str, ...]:
 def _measures(one: BoardPrediction) -> tuple[str, ...]:
     return (
         precise(one.rank_error, one.rank_precision, 2),
-        precise(one.top_k_error, one.top_k_precision, 3),
+        f"{one.top_k_error:.3f}",
         f"{one.winner:.0%}",
     )

@@ -58,8 +58,8 @@ class Crowd:
     def __post_init__(self) -> None:
         if not self.votes_per_person >= 1:
             raise QuietrankError(
-                f"everybody who counts casts a vote: {option('votes_per_person')} is 1 or more, over the whole horizon; "
-                f"got {self.votes_per_person:g}"
+                f"everybody who counts casts a vote: {option('votes_per_person')} is 1 or more, over the whole "
+                f"horizon; got {self.votes_per_person:g}"
             )
         if self.habit is Habit.PANEL and self.votes_per_person != int(self.votes_per_person):
             raise QuietrankError(
@@ -146,5 +146,5 @@ class People:
     def until(self, day: int) -> People:
         """The same people with their votes before a day."""
         there = self.day < day
-        columns = (column[there] for column in (self.person, self.day, self.winner, self.loser, self.signal))
-        return People(self.items, self.stands_for, *columns)
+        votes = self.person[there], self.day[there], self.winner[there], self.loser[there], self.signal[there]
+        return People(self.items, self.stands_for, *votes)

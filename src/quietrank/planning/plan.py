@@ -115,7 +115,8 @@ def _question(
 ) -> Question:  # fmt: skip
     return Question(
         survey, privacy, parse(Method, "method", method), named(mechanism),
-        checked_top_k(top_k, target, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
+        checked_top_k(top_k, target, survey.items), whole_or_none("repetitions", repetitions, FEWEST),
+        whole("seed", seed, 0),
     )  # fmt: skip
 
 

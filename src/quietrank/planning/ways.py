@@ -28,8 +28,8 @@ from quietrank.promise.every import Every
 from quietrank.promise.promise import Promise
 
 CLIPS = (
-    0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 17.0,
-    20.0, 24.0, 28.0, 34.0, 40.0, 48.0, 56.0, 64.0, 80.0, 96.0, 112.0, 128.0,
+    0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0,
+    17.0, 20.0, 24.0, 28.0, 34.0, 40.0, 48.0, 56.0, 64.0, 80.0, 96.0, 112.0, 128.0,
 )  # fmt: skip
 STRIDE = 4
 """every so many are tried first, and then those about the best of them"""
@@ -99,7 +99,7 @@ class Sample:
         return BoardNoise.calibrated(self.promise.changed(clip=clip), Factor(horizon))
 
     def clips(self, day: int) -> list[float]:
-        """What C may be: up to twice the norm of somebody with as many votes up to this day as people have on average."""
+        """What C may be: up to twice the norm of somebody with the average number of votes up to this day."""
         squares, votes = self.noise(1, CLIPS[0]).clip.squares, self.votes(day) / self.crowd.people
         most = 2 * sqrt(typical_square(max(votes, 1.0), self.items, squares))
         return [clip for clip in CLIPS if clip <= max(most, LEAST_MOST)]
