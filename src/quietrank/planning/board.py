@@ -185,7 +185,7 @@ def _others(question: BoardQuestion, sample: Sample) -> list[Way]:
     other = Every.WEEK if question.every is Every.DAY else Every.DAY
     horizon = question.crowd.days // other.days
     boards = [_board(question, sample, other, horizon)] if 1 <= horizon <= LONGEST else []
-    separate = Releases(sample, "separate releases", question.every, question.horizon)
+    separate = Releases(sample, "separate", question.every, question.horizon)
     return [*boards, separate, Releases(sample, "one release", question.every, 1), Exact(sample)]
 
 

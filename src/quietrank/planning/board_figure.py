@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LINES: dict[str, dict[str, Any]] = {
     "weekly board": {"color": "#0072B2", "marker": "o"},
     "nightly board": {"color": "#009E73", "marker": "^"},
-    "separate releases": {"color": "#D55E00", "marker": "s"},
+    "separate": {"color": "#D55E00", "marker": "s"},
     "one release": {"color": "#CC79A7", "marker": "D", "linestyle": ""},
     NO_PRIVACY: FLOOR,
 }

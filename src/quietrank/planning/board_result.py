@@ -183,8 +183,9 @@ def _notes(plan: BoardPlan) -> tuple[str, ...]:
     return (
         f"kept: the share of votes that C leaves. Noise is on an item's net wins, in votes.{chosen}",
         "× one: noise per vote that is kept, over that of a single release at the same C.",
-        f"winner: how often the best item comes first. ± is the standard error of {plan.question.repetitions} simulated "
-        "boards.",
+        f"separate: a release of its own each {plan.question.every}, of all votes so far, at its own best C.",
+        "winner: how often the best item comes first.",
+        f"± is the standard error of {plan.question.repetitions} simulated boards.",
     )
 
 
@@ -195,7 +196,7 @@ def _table(plan: BoardPlan) -> Any:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     k = plan.question.top_k
     for column in ("", "day", "C", "kept", "noise", "× one", "rank error", f"top-{k} error", "winner"):
-        table.add_column(column, justify="left" if column == "" else "right")
+        table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)
     before = None
     for one in plan.predictions:
         if before not in (None, one.way):

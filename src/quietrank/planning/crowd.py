@@ -74,22 +74,22 @@ class Crowd:
         """Expected in all."""
         return self.people * self.votes_per_person
 
-    def sample(self, survey: Survey, seed: int) -> People:
-        """Simulated people who stand for all; the strengths of the items are those of the survey."""
+    def sample(self, survey: Survey, seed: int, worlds: int = WORLDS) -> People:
+        """Simulated people who stand for all; items are as far apart as those of the survey."""
         rng = np.random.default_rng([seed, 2**30])
         stands_for, votes = self._numbers(rng)
         person = np.repeat(np.arange(len(votes)), votes)
         day = self._days(votes, rng)
-        theta = np.array([survey.strengths(rng) for _ in range(WORLDS)])
-        world = person % WORLDS
+        theta = np.array([survey.strengths(rng) for _ in range(worlds)])
+        world = person % worlds
         i, j = rng.integers(survey.items, size=len(person)), rng.integers(survey.items - 1, size=len(person))
         j += j >= i  # uniform over the other items
         i_wins = rng.random(len(person)) < 1 / (1 + np.exp(theta[world, j] - theta[world, i]))
         winner, loser = np.where(i_wins, i, j), np.where(i_wins, j, i)
         rates = win_rates(theta)
-        order = np.lexsort((day, person))
         signal = (rates[world, winner] - rates[world, loser]) / 2
-        return People(survey.items, stands_for, person[order], day[order], winner[order], loser[order], signal[order])
+        order = np.lexsort((day, person))
+        return People(theta, stands_for, person[order], day[order], winner[order], loser[order], signal[order])
 
     # ---- how many votes, by whom -----------------------------------------------------------------------------------
 
@@ -132,7 +132,8 @@ def _heavy_tail(people: int) -> tuple[Floats, Floats]:
 class People:
     """Simulated people and their votes, sorted by person and day."""
 
-    items: int
+    theta: Floats
+    """the strengths of the items, in each of the worlds in which they vote"""
     stands_for: Floats
     """how many people each of them stands for"""
     person: Integers
@@ -147,4 +148,8 @@ class People:
         """The same people with their votes before a day."""
         there = self.day < day
         votes = self.person[there], self.day[there], self.winner[there], self.loser[there], self.signal[there]
-        return People(self.items, self.stands_for, *votes)
+        return People(self.theta, self.stands_for, *votes)
+
+    @property
+    def items(self) -> int:
+        return self.theta.shape[1]
