@@ -63,9 +63,15 @@ def test_a_sample_stands_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"votes_per_person": float("nan")}, "1 or more"),
         ({"habit": Habit.PANEL, "votes_per_person": 2.5}, "a whole number"),
         ({"votes_per_visit": 0.0}, "votes_per_visit is 1 or more"),
+        ({"people": 10**8}, "plan for fewer"),
     ],
 )
 def test_impossible_crowds_are_refused(options: dict[str, Any], remedy: str) -> None:
     usual: dict[str, Any] = {"people": 10, "votes_per_person": 3.0, "habit": Habit.ARENA, "days": 30}
     with pytest.raises(QuietrankError, match=remedy):
         Crowd(**(usual | options))
+
+
+def test_too_many_votes_are_refused_before_they_are_drawn() -> None:
+    with pytest.raises(QuietrankError, match="a smaller votes_per_person"):
+        Crowd(1000, 10**6, Habit.PANEL, 364).sample(SURVEY, 1)

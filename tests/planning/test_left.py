@@ -88,6 +88,8 @@ def test_sums_over_people_and_votes() -> None:
     assert sums.votes.tolist() == [3, 7]
     assert sums.weight.tolist() == [3, 5.5]
     assert sums.squares.tolist() == [3, 4.75]
-    assert sums.signal == pytest.approx([1, (0.3 + 0.3 - 0.1) / (0.3 + 0.6 - 0.1)])
+    chance = (0.3**2 + 0.6**2 + 0.1**2) ** 0.5
+    told = (0.3 + 0.3 - 0.1 + chance * 5.5 / 7) / (0.3 + 0.6 - 0.1 + chance)
+    assert sums.signal == pytest.approx([1, told])
     # √(σ² + Σw²/(2n)) over 2·votes·signal/n
     assert sums.error(1, 2.0, 2) == pytest.approx((4 + 3 / 4) ** 0.5 / 3)

@@ -30,6 +30,10 @@ MOST_CELLS = 20_000
 """about how many days of people, a day of a person being one, are simulated"""
 FEWEST, MOST_PEOPLE = 50, 800
 """how many people are simulated"""
+MOST_VOTES = 5_000_000
+"""that they cast"""
+LARGEST = 10_000_000
+"""people; more of them would only take more memory"""
 
 
 class Habit(StrEnum):
@@ -56,6 +60,11 @@ class Crowd:
     """of an arena"""
 
     def __post_init__(self) -> None:
+        if self.people > LARGEST:
+            raise QuietrankError(
+                f"at most {LARGEST} people can be planned for, got {option('people', self.people)}; plan for fewer: a "
+                "board of more will be better than that"
+            )
         if not self.votes_per_person >= 1:
             raise QuietrankError(
                 f"everybody who counts casts a vote: {option('votes_per_person')} is 1 or more, over the whole "
@@ -78,6 +87,11 @@ class Crowd:
         """Simulated people who stand for all; items are as far apart as those of the survey."""
         rng = np.random.default_rng([seed, 2**30])
         stands_for, votes = self._numbers(rng)
+        if votes.sum() > MOST_VOTES:
+            raise QuietrankError(
+                f"people with {self.votes_per_person:g} votes each take too long to simulate; plan with a smaller "
+                f"{option('votes_per_person')}"
+            )
         person = np.repeat(np.arange(len(votes)), votes)
         day = self._days(votes, rng)
         theta = np.array([survey.strengths(rng) for _ in range(worlds)])

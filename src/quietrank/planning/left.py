@@ -82,8 +82,10 @@ class Cells:
             return np.cumsum(np.bincount(self.period, values, horizon)[:horizon])
 
         votes, kept, squares = until(count), until(count * weight), until(count * weight**2)
-        told, of_all = until(signal * weight), until(signal)
-        return Left(votes, kept, squares, np.where(of_all > 0, told / np.where(of_all > 0, of_all, 1), kept / votes))
+        # Few votes tell little: as much as their sum has of chance, the share of votes takes the place of its own.
+        share, chance = kept / np.maximum(votes, 1e-300), np.sqrt(until(signal**2)) + 1e-300
+        told = (until(signal * weight) + chance * share) / (np.maximum(until(signal), 0) + chance)
+        return Left(votes, kept, squares, np.clip(told, 0, 1))
 
 
 def limited(
