@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def kept_weight(board: Board) -> list[int]:
         rows = kept.db.execute("SELECT day, sum(weight * met::HUGEINT) FROM kept.increments GROUP BY day").fetchall()
     by_period = dict(rows)
     weight = [int(by_period.get(period, 0)) // 2 for period in range(1, board.terms.horizon + 1)]
-    return np.cumsum(weight, dtype=object).tolist()
+    return list(accumulate(weight))
 
 
 def rank_error(board: Board, period: int, theta: Any) -> float:

@@ -83,13 +83,15 @@ def plan_board(
                       "panel": all cast the same number, evenly over the horizon.
     votes_per_visit   of an arena: how many votes a judge casts on a day, on average; 4 without it
     days              the days to look at, from 1; after 30 and 91 days without it, and at the end in any case
-    method            as for `Board.release`
-    neighbours, top_k, spread, repetitions, seed, curves, progress  as for `plan`
+    neighbours        "replace", "add-remove"; not "outcome", since a board protects people
+    method            "auto", "net-wins", "wins", "win-rate", "bradley-terry", as for `Board.release`
+    spread            how far apart items are: "close", "typical", "clear", "paper", or a number
+    top_k, repetitions, seed, curves, progress  as for `plan`
 
     >>> import quietrank as qr
     >>> plan = qr.plan_board(
     ...     items=5, people=300, votes_per_person=12, epsilon=2, delta=1e-6, horizon=12, habit="panel", clip=3,
-    ...     repetitions=20, curves=False,
+    ...     method="win-rate", repetitions=20, curves=False,
     ... )
     >>> [(one.way, one.day) for one in plan.predictions[:2]]
     [('weekly board', 28), ('weekly board', 84)]

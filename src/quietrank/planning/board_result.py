@@ -58,7 +58,7 @@ class BoardPlan(Tabular):
     >>> import quietrank as qr
     >>> plan = qr.plan_board(
     ...     items=5, people=300, votes_per_person=12, epsilon=2, delta=1e-6, horizon=12, habit="panel", clip=3,
-    ...     repetitions=20, curves=False,
+    ...     method="win-rate", repetitions=20, curves=False,
     ... )
     >>> plan.end("one release").day
     84

@@ -166,4 +166,4 @@ class People:
 
     @property
     def items(self) -> int:
-        return self.theta.shape[1]
+        return int(self.theta.shape[1])
