@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from quietrank.estimate.noisy import GroupedTally, NoisyTally
     from quietrank.ledger.book import Ledger
     from quietrank.pipeline import fit, noisy_tally, noisy_tally_by_group, rank, rank_by_group, rerank, top
+    from quietrank.planning.board import plan_board
+    from quietrank.planning.board_result import BoardPlan
     from quietrank.planning.plan import plan
     from quietrank.planning.result import Plan
     from quietrank.planning.top import TopPlan, plan_top
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 # Imported when first used: `import quietrank` itself must stay light.
 _HOME = {
     "Board": "quietrank.boards.board",
+    "BoardPlan": "quietrank.planning.board_result",
     "GroupedRelease": "quietrank.publish.grouped",
     "GroupedTally": "quietrank.estimate.noisy",
     "Ledger": "quietrank.ledger.book",
@@ -55,6 +58,7 @@ _HOME = {
     "noisy_tally": "quietrank.pipeline",
     "noisy_tally_by_group": "quietrank.pipeline",
     "plan": "quietrank.planning.plan",
+    "plan_board": "quietrank.planning.board",
     "plan_top": "quietrank.planning.top",
     "rank": "quietrank.pipeline",
     "rank_by_group": "quietrank.pipeline",
@@ -67,6 +71,7 @@ _HOME = {
 
 __all__ = [
     "Board",
+    "BoardPlan",
     "GroupedRelease",
     "GroupedTally",
     "Ledger",
@@ -87,6 +92,7 @@ __all__ = [
     "noisy_tally",
     "noisy_tally_by_group",
     "plan",
+    "plan_board",
     "plan_top",
     "rank",
     "rank_by_group",

@@ -20,11 +20,11 @@ from quietrank.errors import PrivacyError, VotesError
 from quietrank.mechanisms.limit import LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs, PublicSets
 from quietrank.mechanisms.scatter import Around, ScatterNoise
-from quietrank.mechanisms.stream import BoardNoise
+from quietrank.mechanisms.stream import BoardNoise, Norm
 from quietrank.promise.accounting import Charge, Cost, Ledger, as_written
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
-from quietrank.votes.daily.limits import Encoded, Norm
+from quietrank.votes.daily.limits import Encoded
 from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:

@@ -77,6 +77,23 @@ def test_items_and_people(board: Path, run: Run) -> None:
     assert "nothing was kept" in call(run, "forget", board, "j1")[1]
 
 
+def test_a_plan_needs_no_board(tmp_path: Path, run: Run) -> None:
+    """A table, or JSON, on stdout; the same in a file, and a figure beside it."""
+    words = (
+        "plan", "--items", 5, "--people", 50, "--votes-per-person", 8, "--habit", "panel", "--horizon", 8,
+        "--epsilon", 2, "--delta", "1e-6", "--clip", 2, "--days", "14", "--method", "win-rate", "--repetitions", 10,
+    )  # fmt: skip
+    code, out, err = call(run, *words, "--out", tmp_path / "plan.json", "--plot", tmp_path / "plan.svg")
+    assert (code, err) == (0, "")
+    assert "weekly board" in out
+    assert "quietrank board new BOARD" in out
+    assert (tmp_path / "plan.svg").exists()
+    code, out, _ = call(run, *words, "--format", "json", "--out", tmp_path / "plan.csv")
+    assert json.loads(out) == json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
+    assert {row["day"] for row in json.loads(out)["predictions"]} == {14, 56}
+    assert (tmp_path / "plan.csv").read_text(encoding="utf-8").startswith("way,day,clip,votes,kept,noise_sd,")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -91,6 +108,10 @@ def test_items_and_people(board: Path, run: Run) -> None:
         (("show", "nowhere.board"), 1, "there is no board"),
         (("verify", "{votes}"), 1, "damaged"),
         (("retire", "{board}", "m9"), 1, "not on this board"),
+        (("plan", "--clip", "much"), 1, "--clip must be a number, or auto"),
+        (("plan", "--days", "soon"), 2, "--days must be numbers separated by commas"),
+        (("plan", "--out", "plan.txt"), 2, "name it .json or .csv"),
+        (("plan", "--votes-per-visit", "2", "--habit", "panel"), 2, "is for --habit arena"),
     ],
     ids=str,
 )
@@ -98,6 +119,8 @@ def test_wrong_words(board: Path, run: Run, words: tuple[str, ...], code: int, m
     made = [word.format(board=board, votes=board.parent / "votes.csv") for word in words]
     if words[0] == "new":
         made += ["--items", "a,b,c", "--epsilon", "2", "--delta", "1e-6", "--ledger", str(board.parent / "budget.db")]
+    if words[0] == "plan":
+        made += ["--items", "5", "--people", "9", "--votes-per-person", "4", "--epsilon", "2", "--delta", "1e-6"]
     got, out, err = call(run, *made)
     assert (got, out) == (code, ""), err
     assert message in " ".join(err.split())

@@ -15,7 +15,7 @@ from quietrank.maths import links
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.perturbed_mle.loss import Calibration
 from quietrank.mechanisms.registry import AUTO, MECHANISMS
-from quietrank.planning import plan, survey
+from quietrank.planning import crowd, plan, survey
 from quietrank.promise.privacy import Unit
 from quietrank.render.forest import Theme
 from quietrank.statistics.method import Method
@@ -37,6 +37,7 @@ def test_the_words_are_those_of_the_library() -> None:
     assert tuple(links._BY_NAME) == options.LINKS
     assert get_args(plan.SolveWord) == options.SOLUTIONS
     assert (*survey.SPREADS, survey.PAPER) == options.SPREADS
+    assert tuple(crowd.Habit) == options.HABITS == get_args(crowd.HabitWord)
     assert tuple(simulation.Shape) == options.SHAPES
     assert options.INPUT_FORMATS == INPUT_FORMATS
 

@@ -19,14 +19,16 @@ from typing import Any
 from quietrank.boards import public_file
 from quietrank.boards.changes import Changes, changes
 from quietrank.boards.history import Reading, tally_of, without
-from quietrank.boards.log import Every, EveryWord, Log, Terms
+from quietrank.boards.log import Log, Terms
 from quietrank.crossing import cross_board, cross_day
 from quietrank.errors import BoardError, VotesError, option
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.ledger.book import BudgetLedger
+from quietrank.mechanisms.stream import Norm
 from quietrank.pipeline import Request, release_of
 from quietrank.promise.arguments import file_path, parse, whole_number
 from quietrank.promise.declare import declare, declare_groups
+from quietrank.promise.every import Every, EveryWord
 from quietrank.promise.privacy import NeighboursWord, Privacy, plain_number
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.release import Release
@@ -35,7 +37,7 @@ from quietrank.statistics.method import MethodWord
 from quietrank.votes.daily import kept as kept_files
 from quietrank.votes.daily.arrivals import arrivals
 from quietrank.votes.daily.kept import Kept, unusable
-from quietrank.votes.daily.limits import Encoded, Norm
+from quietrank.votes.daily.limits import Encoded
 from quietrank.votes.read import Votes, read_votes
 
 CLIP = 3.0

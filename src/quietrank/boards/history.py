@@ -11,7 +11,7 @@ import numpy as np
 
 from quietrank.boards.log import Log
 from quietrank.errors import BoardError
-from quietrank.estimate.noisy import GroupedTally, NoisyTally, shrunk
+from quietrank.estimate.noisy import GroupedTally, NoisyTally, shrunk, stands_out
 from quietrank.maths.scores import RankOneDesign, rank_one_weights
 from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
 from quietrank.mechanisms.mechanism import PublicPairs
@@ -132,8 +132,7 @@ class Reading:
     def ranks_are_shown(self) -> bool:
         """Whether the noise is below the spread of the scores; before that a ranking would be mostly noise."""
         net_wins, _ = self.board()
-        square = float(np.square(self.spreads).mean())
-        return float(net_wins.var()) - square > square
+        return stands_out(net_wins, self.spreads)
 
 
 def without(release: Release, retired: frozenset[str]) -> Release:

@@ -9,9 +9,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from quietrank.arrays import Integers
 from quietrank.errors import BoardError
 from quietrank.ledger.records import canonical, chained
 from quietrank.mechanisms.stream import BoardNoise, Factor
+from quietrank.promise.every import Every
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.promise.promise import Promise
@@ -26,20 +26,6 @@ from quietrank.publish.tabular import privacy_from_dict, promise
 from quietrank.votes.daily.arrivals import Calendar
 
 FORMAT = "quietrank/board/1"
-
-
-class Every(StrEnum):
-    """How often a board is published."""
-
-    DAY = "day"
-    WEEK = "week"
-
-    @property
-    def days(self) -> int:
-        return 1 if self is Every.DAY else 7
-
-
-EveryWord = Literal["day", "week"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from quietrank.cli import options
 from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver, print_result
 from quietrank.cli.options import Command, Format, VotesOptions, choice, command_group, counting, reads_votes
 from quietrank.errors import UsageError
-from quietrank.render.screen import show_data, tell
+from quietrank.render.screen import progress, show_data, tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +21,8 @@ board_app = command_group(
     "A ranking that is published every week or every night, for one promise that is paid once.",
     no_args_is_help=True,
 )
+
+crowd = options.in_panel("Who will vote")
 
 File = Annotated[Path, typer.Argument(help="The board: its public file.", metavar="BOARD")]
 Names = Annotated[
@@ -66,6 +68,82 @@ def new(
         f"{board} is public. {confidential(board)} is confidential: keep it, for without it the board cannot go on; an "
         "older copy of it will not do."
     )
+
+
+@board_app.command("plan", cls=Command)
+def plan_board(
+    items: Annotated[int, crowd("How many items are ranked.", min=2)],
+    people: Annotated[int, crowd("How many people vote.", min=1)],
+    votes_per_person: Annotated[float, crowd("Over the whole horizon, on average.", "N")],
+    epsilon: Annotated[float, options.promise("ε of all days of the board together.", "E")],
+    delta: Annotated[float, options.promise("δ of all days of the board together.", "D")],
+    habit: Annotated[
+        str,
+        crowd(
+            "arena: most judges cast few votes, few cast very many, and they come on few days. panel: all cast the "
+            "same number, evenly over the horizon.",
+            choice(options.HABITS),
+        ),
+    ] = "arena",
+    votes_per_visit: Annotated[
+        float | None, crowd("Of an arena: how many on each day that somebody comes; 4 if not given.", "N")
+    ] = None,
+    spread: Annotated[
+        str, crowd("How far apart items are; a number is a standard deviation.", choice((*options.SPREADS, "NUMBER")))
+    ] = "typical",
+    neighbours: options.Neighbours = "replace",
+    clip: Annotated[
+        str, options.promise("C; auto is the one with the least expected error on the chosen days.", "[auto|C]")
+    ] = "auto",
+    horizon: Annotated[int, options.ranking("How many weeks, or days, are published.", "T")] = 52,
+    every: Annotated[str, options.ranking("How often a board is published.", choice(("week", "day")))] = "week",
+    days: Annotated[
+        str | None, options.ranking("Days to look at; 30,91 if not given, and the last one in any case.", "DAY,DAY,...")
+    ] = None,
+    method: options.Method = "bradley-terry",
+    top_k: options.TopK = None,
+    repetitions: Annotated[
+        int | None, options.ranking("How many simulated boards; more is more precise.", "R", min=10)
+    ] = None,
+    seed: options.Seed = 1,
+    out: Annotated[
+        Path | None, options.result("Also write the plan here: .json, or .csv for the table.", "FILE")
+    ] = None,
+    plot: Annotated[
+        Path | None, options.result("Also draw the errors over time here: .png, .svg or .pdf.", "FILE")
+    ] = None,
+    overwrite: options.Overwrite = False,
+    format: options.Printed = Format.TABLE,
+) -> None:
+    """Say what to expect of a board before it is made, beside other ways to publish. Needs no votes, costs nothing."""
+    from quietrank.planning import board as planner
+    from quietrank.planning.board_result import render
+    from quietrank.publish.files import PICTURE, PLAN, check_apart, check_output, write_text
+
+    check_output(out, PLAN, overwrite=overwrite)
+    check_output(plot, PICTURE, "plot", overwrite=overwrite)
+    check_apart(out=out, plot=plot)
+    with progress("simulating") as bar:
+        forecast = planner.plan_board(
+            items, people, votes_per_person, epsilon=epsilon, delta=delta, habit=habit, votes_per_visit=votes_per_visit,
+            spread=spread, neighbours=neighbours, clip=_clip(clip), horizon=horizon, every=every,
+            days=None if days is None else options.numbers("days", days, "30,91"), method=method, top_k=top_k,
+            repetitions=repetitions, seed=seed, curves=plot is not None, progress=bar,
+        )  # fmt: skip
+        if plot is not None:
+            forecast.plot(plot, overwrite=overwrite)
+    if out is not None:
+        as_csv = out.suffix.lower() == ".csv"
+        write_text(out, forecast.to_csv() if as_csv else forecast.to_json(), PLAN, overwrite=overwrite)
+    print_result(forecast, render, format)
+
+
+def _clip(text: str) -> float | str:
+    """A number, or auto; what is neither is refused where it is used."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 @board_app.command(cls=Command)

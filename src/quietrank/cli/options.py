@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from quietrank.errors import UsageError
 from quietrank.promise import privacy
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ SCALES = ("log-odds", "elo", "probability")
 SOLUTIONS = ("epsilon", "people")
 THEMES = ("light", "dark")
 SPREADS = ("close", "typical", "clear", "paper")
+HABITS = ("panel", "arena")
 SHAPES = ("long", "arena")
 BOTH_BAD = ("tie", "drop")
 INPUT_FORMATS = ("csv", "jsonl", "json", "parquet", "xlsx")
@@ -115,6 +117,14 @@ def command_group(help: str, **more: Any) -> typer.Typer:
     return typer.Typer(cls=Group, help=help, add_completion=False, pretty_exceptions_enable=False, **more)
 
 
+def numbers(name: str, text: str, example: str) -> list[float]:
+    """From numbers separated by commas."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--{name} must be numbers separated by commas, such as {example}; got {text!r}") from None
+
+
 # ---- options of several commands -------------------------------------------------------------------------------
 
 Neighbours = Annotated[str, promise("When two sets of votes count as adjacent.", NEIGHBOURS)]
@@ -127,6 +137,8 @@ OnlyTop = Annotated[
     int | None,
     ranking("Name only the first K items, in order, and publish no counts: more often right, for the same ε.", "K"),
 ]
+TopK = Annotated[int | None, ranking("How many top items matter; 5, or half of few items, if not given.", "K", min=1)]
+Seed = Annotated[int, ranking("The same seed gives the same numbers.", "N", min=0)]
 Ties = Annotated[
     str,
     ranking("A tie is half a win for each side, or an outcome of its own with a chance of its own.", choice(TIES)),

@@ -46,9 +46,7 @@ def plan(
         str, options.ranking("What to minimise while meeting the target.", choice(options.SOLUTIONS))
     ] = "epsilon",
     only_top: options.OnlyTop = None,
-    top_k: Annotated[
-        int | None, options.ranking("How many top items matter; 5, or half of few items, if not given.", min=1)
-    ] = None,
+    top_k: options.TopK = None,
     method: options.Method = "auto",
     mechanism: Annotated[
         str, options.ranking("What noise is drawn; auto shows all that fit.", options.MECHANISM)
@@ -56,7 +54,7 @@ def plan(
     repetitions: Annotated[
         int | None, options.ranking("How many simulated surveys; more is more precise.", "R", min=10)
     ] = None,
-    seed: Annotated[int, options.ranking("The same seed gives the same numbers.", min=0)] = 1,
+    seed: options.Seed = 1,
     plot: Annotated[
         Path | None, options.result("Also draw the errors against ε here: .png, .svg or .pdf.", "FILE")
     ] = None,
@@ -68,7 +66,7 @@ def plan(
     from quietrank.planning import top
     from quietrank.planning.result import render
 
-    epsilons = None if epsilon is None else _numbers(epsilon)
+    epsilons = None if epsilon is None else options.numbers("epsilon", epsilon, "0.5,1,2")
     check_output(plot, PICTURE, "plot", overwrite=overwrite)
     if only_top is not None:
         if target is not None or solve != "epsilon" or top_k is not None or plot is not None:
@@ -92,10 +90,3 @@ def plan(
         if plot is not None:
             forecast.plot(plot, overwrite=overwrite)
     print_result(forecast, render, format)
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--epsilon must be numbers separated by commas, such as 0.5,1,2; got {text!r}") from None

@@ -249,6 +249,13 @@ def kept_share(noisy: Floats, noise_sd: float) -> float:
     return max(0.0, variance - noise_sd**2) / variance if variance > 0 else 1.0
 
 
+def stands_out(noisy: Floats, noise_sds: Floats) -> bool:
+    """Whether values differ by more than their noise, so that their order is not mostly noise: whether of their
+    variance more than half is left without the mean variance of the noise."""
+    square = float(np.square(noise_sds).mean())
+    return float(noisy.var()) - square > square
+
+
 @dataclass(frozen=True, eq=False)
 class GroupedTally:
     """One noisy tally per group, which keep one promise together; `noisy_tally_by_group` makes it for `rerank`.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import sqrt
+from math import floor, isqrt, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from quietrank.noise.normal import RoundedGaussianNoise
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.curve import curve_delta, curve_mu
 from quietrank.promise.privacy import Neighbours, Unit
-from quietrank.promise.promise import FINE, Clip, Promise
+from quietrank.promise.promise import FINE, PERSON_GRID, Clip, Promise, whole_squares
 from quietrank.promise.rounding import float_above, root_above
 from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES, NetWinsAndExposures
 
@@ -189,6 +189,42 @@ class BoardNoise:
     def noises(self) -> tuple[RoundedGaussianNoise, RoundedGaussianNoise]:
         """On net wins and on exposures, in steps."""
         return RoundedGaussianNoise(self.scale), RoundedGaussianNoise(self.scale / float(self.statistic.beta))
+
+
+@dataclass(frozen=True)
+class Norm:
+    """The squared norm of a contribution in whole numbers, K, and the rule by which people are bounded day by day.
+
+    Over the whole horizon the square of a person's encoded norm, Σ_tu G_tu⟨x_t, x_u⟩, stays at most C²·S. On day t all
+    votes of a person get one weight W of at most 2^20 units, the largest with N + 2W·B + W²·A ≤ K, where N is what was
+    reached before, B = Σ_{u<t} G_tu·W_u·⟨X_u, X_t⟩ and A = G_tt·‖X_t‖², X the votes themselves. All of these are whole
+    numbers, of any size (docs/proofs/boards.md, section 2).
+    """
+
+    net: int
+    """the weight of the squares of twice the net wins"""
+    met: int
+    """of the squares of exposures"""
+    most: int
+    """K"""
+
+    @classmethod
+    def of(cls, noise: BoardNoise) -> Norm:
+        terms, finer = whole_squares(noise.clip)
+        room = (2 * noise.clip.norm * PERSON_GRID * finer) ** 2 * noise.factor.square
+        return cls(terms["net_wins"], terms["exposure"], floor(room))
+
+    def weight(self, before: int, mixed: int, square: int) -> tuple[int, int]:
+        """W, and what is then reached: from N, B and A."""
+        room = self.most - before
+        if room < 0 or square < 0:
+            raise AssertionError("somebody's limit was exceeded before")
+        if square == 0:
+            return PERSON_GRID, before  # what adds nothing is not bounded
+        # m ≤ (√(B² + A·room) − B)/A for whole m, if and only if mA + B ≤ ⌊√…⌋.
+        largest = (isqrt(mixed * mixed + square * room) - mixed) // square
+        chosen = max(0, min(PERSON_GRID, largest))
+        return chosen, before + 2 * chosen * mixed + chosen * chosen * square
 
 
 def _require(promise: Promise) -> None:

@@ -30,18 +30,24 @@ FLOOR: dict[str, Any] = {"color": "#555555", "linestyle": "--", "linewidth": 1.0
 
 def draw(plan: Plan, path: Path, *, overwrite: bool = True) -> None:
     """Write the figure, whole or not at all."""
-    from matplotlib import pyplot, rc_context
-
     check_output(path, PICTURE, "path", overwrite=overwrite)
     if not plan.curves:
         raise QuietrankError(f"this plan was made without curves; use {option('curves', True)} to draw it")
+    write(lambda: _picture(plan), path, overwrite=overwrite)
+
+
+def write(picture: Callable[[], Figure], path: Path, *, overwrite: bool = True) -> None:
+    """Draw a picture in our style, and write it."""
+    from matplotlib import pyplot, rc_context
+
+    check_output(path, PICTURE, "path", overwrite=overwrite)
     pyplot.switch_backend("Agg")
     with rc_context(STYLE):
-        picture = _picture(plan)
+        drawn = picture()
         try:
-            save(picture, path, overwrite=overwrite)
+            save(drawn, path, overwrite=overwrite)
         finally:
-            pyplot.close(picture)
+            pyplot.close(drawn)
 
 
 def _picture(plan: Plan) -> Figure:

@@ -17,7 +17,7 @@ from quietrank.errors import PrivacyError, either, option
 from quietrank.mechanisms.choose import candidates, choose, expected_noise
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
 from quietrank.mechanisms.selection import Selection
-from quietrank.planning.measures import Measured, Truth, error_of_mean, error_of_median, measure, smallest_steps
+from quietrank.planning.measures import Measured, Truth, averages, measure
 from quietrank.planning.memory import require_memory
 from quietrank.planning.question import Question
 from quietrank.planning.scoring import Maker, Noise
@@ -156,20 +156,12 @@ class Forecast:
         question, truth = self.question, self._truth
         scores = maker.scores(question.method, counts, noise)
         measured = Measured.joined([measure(some, truth.rows(block), question.top_k) for block, some in scores])
-        draws, steps = noise.draws or question.runs, smallest_steps(question.survey.items, question.top_k)
         return Prediction(
             mechanism=maker.mechanism,
             epsilon=maker.epsilon,
             delta=maker.promise.privacy.delta,
             people=question.survey.people,
-            score_error=float(np.median(measured.score_error)),
-            top_k_error=float(measured.top_k_error.mean()),
-            rank_error=float(measured.rank_error.mean()),
-            winner=float(measured.winner.mean()),
-            score_precision=error_of_median(measured.score_error, draws),
-            top_k_precision=error_of_mean(measured.top_k_error, draws, steps["top-k error"]),
-            rank_precision=error_of_mean(measured.rank_error, draws, steps["rank error"]),
-            winner_precision=error_of_mean(measured.winner, draws, steps["winner"]),
+            **averages(measured, noise.draws or question.runs, question.survey.items, question.top_k),
             noise_sd=maker.noise_sd,
             kept=self._remaining_share(counts),
         )

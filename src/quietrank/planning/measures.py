@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import TypedDict
 
 import numpy as np
 
@@ -55,6 +56,34 @@ class Measured:
     def joined(cls, blocks: list[Measured]) -> Measured:
         names = ("score_error", "top_k_error", "rank_error", "winner")
         return cls(*(np.concatenate([getattr(block, name) for block in blocks]) for name in names))
+
+
+class Averages(TypedDict):
+    """Over repetitions, each with its standard error."""
+
+    score_error: float
+    top_k_error: float
+    rank_error: float
+    winner: float
+    score_precision: float
+    top_k_precision: float
+    rank_precision: float
+    winner_precision: float
+
+
+def averages(measured: Measured, draws: int, items: int, k: int) -> Averages:
+    """Means, and of score errors the median; `draws`: after how many repetitions the noise repeats."""
+    steps = smallest_steps(items, k)
+    return Averages(
+        score_error=float(np.median(measured.score_error)),
+        top_k_error=float(measured.top_k_error.mean()),
+        rank_error=float(measured.rank_error.mean()),
+        winner=float(measured.winner.mean()),
+        score_precision=error_of_median(measured.score_error, draws),
+        top_k_precision=error_of_mean(measured.top_k_error, draws, steps["top-k error"]),
+        rank_precision=error_of_mean(measured.rank_error, draws, steps["rank error"]),
+        winner_precision=error_of_mean(measured.winner, draws, steps["winner"]),
+    )
 
 
 def measure(scores: Floats, truth: Truth, k: int) -> Measured:

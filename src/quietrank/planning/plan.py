@@ -115,7 +115,8 @@ def _question(
 ) -> Question:  # fmt: skip
     return Question(
         survey, privacy, parse(Method, "method", method), named(mechanism),
-        _top_k(top_k, target, survey.items), whole_or_none("repetitions", repetitions, FEWEST), whole("seed", seed, 0),
+        checked_top_k(top_k, target, survey.items), whole_or_none("repetitions", repetitions, FEWEST),
+        whole("seed", seed, 0),
     )  # fmt: skip
 
 
@@ -202,7 +203,7 @@ def limit_for(max_per_person: object, unit: Unit, survey: Survey) -> int | None:
     return None
 
 
-def _top_k(top_k: object, target: Target | None, items: int) -> int:
+def checked_top_k(top_k: object, target: Target | None, items: int) -> int:
     """k: of the target, or as given, or 5, or half of the items if they are few."""
     k = whole_or_none("top_k", top_k, 1)
     if target is not None and target.k is not None:
@@ -231,7 +232,7 @@ def _answer(
 
 
 @dataclass
-class _Meter:
+class Meter:
     """Counts pieces of work, and reports the share that is done."""
 
     total: float
@@ -254,7 +255,7 @@ SIMULATION = 4
 def _accuracy(question: Question, epsilons: list[float], curves: bool, progress: Callable[[float], None]) -> Plan:
     points = _grid(epsilons) if curves else []
     names = Forecast(question).mechanisms
-    meter = _Meter(SIMULATION + 1 + len(names) * (len(epsilons) + len(points)), progress)
+    meter = Meter(SIMULATION + 1 + len(names) * (len(epsilons) + len(points)), progress)
     forecast = Forecast(question, advance=lambda amount: meter.add(SIMULATION * amount))
     floor = forecast.without_privacy
     meter.add(1)
@@ -264,7 +265,7 @@ def _accuracy(question: Question, epsilons: list[float], curves: bool, progress:
 
 def _epsilon(question: Question, target: Target, curves: bool, progress: Callable[[float], None]) -> Plan:
     names = Forecast(question).mechanisms
-    meter = _Meter(SIMULATION + len(names) * (EVALUATIONS + (CURVE_POINTS if curves else 0)), progress)
+    meter = Meter(SIMULATION + len(names) * (EVALUATIONS + (CURVE_POINTS if curves else 0)), progress)
     forecast = Forecast(question, advance=lambda amount: meter.add(SIMULATION * amount))
     work = lambda amount: meter.add(EVALUATIONS * amount)  # noqa: E731
     require_reachable(forecast, target, work)
@@ -287,7 +288,7 @@ def _people(question: Question, target: Target, curves: bool, progress: Callable
     first, epsilon = Forecast(question), question.privacy.epsilon
     best = question.mechanism or first.chosen(epsilon)
     points = len(first.mechanisms) * CURVE_POINTS if curves else 0
-    meter = _Meter(EVALUATIONS + SIMULATION + 1 + len(first.mechanisms) + points, progress)
+    meter = Meter(EVALUATIONS + SIMULATION + 1 + len(first.mechanisms) + points, progress)
     people = smallest_people(question, best, target, lambda amount: meter.add(EVALUATIONS * amount))
     if people is None:
         raise QuietrankError(
@@ -311,7 +312,7 @@ def _promising(forecast: Forecast) -> list[Mechanism]:
     return [name for name, size in noise.items() if size <= 3 * min(noise.values())]
 
 
-def _predicted(forecast: Forecast, mechanism: Mechanism, epsilon: float, meter: _Meter) -> Prediction:
+def _predicted(forecast: Forecast, mechanism: Mechanism, epsilon: float, meter: Meter) -> Prediction:
     prediction = forecast.predict(mechanism, epsilon)
     meter.add(1)
     return _marked(forecast, prediction)
@@ -327,5 +328,5 @@ def _grid(epsilons: list[float]) -> list[float]:
     return sorted({*(float(f"{value:.3g}") for value in around), *epsilons})
 
 
-def _curves(forecast: Forecast, points: list[float], meter: _Meter) -> tuple[Prediction, ...]:
+def _curves(forecast: Forecast, points: list[float], meter: Meter) -> tuple[Prediction, ...]:
     return tuple(_predicted(forecast, *each, meter) for each in product(forecast.mechanisms, points))

@@ -13,7 +13,7 @@ from quietrank.mechanisms.registry import AUTO
 from quietrank.planning.forecast import Prediction
 from quietrank.planning.question import Question
 from quietrank.planning.scoring import NO_PRIVACY
-from quietrank.planning.survey import PAPER, SPREADS
+from quietrank.planning.survey import PAPER, SPREADS, Survey
 from quietrank.planning.targets import BEYOND, Target
 from quietrank.promise.privacy import Design, Unit, plain_number
 from quietrank.publish.files import PLAN
@@ -111,18 +111,21 @@ def rank_options(plan: Plan) -> str:
 
 def assumptions(question: Question) -> tuple[str, ...]:
     """What the simulation assumes."""
-    survey = question.survey
-    if survey.spread == PAPER:
-        strengths = "A quarter of the items are equally good and best, the others spread below, as in the paper."
-    else:
-        words = {value: f" ({word})" for word, value in SPREADS.items()}
-        spread = float(survey.spread)
-        strengths = (
-            f"Strengths are normal with a standard deviation of {spread:g}{words.get(spread, '')}: the better of two "
-            f"random items wins {_better_wins(spread):.0%} of its votes."
-        )
-    asking = "different pairs for each person" if survey.distinct else "also more than once"
+    asking = "different pairs for each person" if question.survey.distinct else "also more than once"
+    strengths = strengths_assumed(question.survey)
     return (strengths, f"Pairs are drawn uniformly at random, {asking}; everybody answers; there are no ties.")
+
+
+def strengths_assumed(survey: Survey) -> str:
+    """How far apart the items are."""
+    if survey.spread == PAPER:
+        return "A quarter of the items are equally good and best, the others spread below, as in the paper."
+    words = {value: f" ({word})" for word, value in SPREADS.items()}
+    spread = float(survey.spread)
+    return (
+        f"Strengths are normal with a standard deviation of {spread:g}{words.get(spread, '')}: the better of two "
+        f"random items wins {_better_wins(spread):.0%} of its votes."
+    )
 
 
 def _better_wins(spread: float) -> float:
@@ -196,11 +199,16 @@ def _table(plan: Plan) -> Any:
 def _measures(one: Prediction) -> tuple[str, ...]:
     """Each with its standard error, which is rounded up."""
     return (
-        f"{one.score_error:.3f} ± {_up(one.score_precision, 3):.3f}",
-        f"{one.top_k_error:.3f} ± {_up(one.top_k_precision, 3):.3f}",
-        f"{one.rank_error:.2f} ± {_up(one.rank_precision, 2):.2f}",
+        precise(one.score_error, one.score_precision, 3),
+        precise(one.top_k_error, one.top_k_precision, 3),
+        precise(one.rank_error, one.rank_precision, 2),
         f"{one.winner:.1%} ± {_up(one.winner_precision, 3):.1%}",
     )
+
+
+def precise(value: float, error: float, digits: int) -> str:
+    """A value and its standard error, which is rounded up."""
+    return f"{value:.{digits}f} ± {_up(error, digits):.{digits}f}"
 
 
 def _up(value: float, digits: int) -> float:

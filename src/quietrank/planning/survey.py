@@ -140,6 +140,11 @@ class Counts:
     def ties(self) -> None:
         """Simulated people decide."""
 
+    def times(self, net: float, met: float) -> Counts:
+        """With net wins and exposures times these factors; without pairs."""
+        net_wins, exposure = self.net_wins * net, self.exposure * met
+        return Counts(exposure / 2 + net_wins, exposure / 2 - net_wins, [])
+
     def rows(self, block: slice) -> Counts:
         """The counts of some repetitions."""
         return Counts(self.wins[block], self.losses[block], self.pairs[block])

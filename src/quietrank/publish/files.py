@@ -52,7 +52,7 @@ PICTURE = Kind("a picture", (".png", ".svg", ".pdf"), lambda path: b"quietrank" 
 """pictures name their maker, see render/style.py"""
 REPORT = Kind("a report", (".html",), lambda path: b'<meta name="generator" content="quietrank">' in _head(path))
 FIT = Kind("a fit", (".json", ".csv"), _json_of("fit"))
-PLAN = Kind("a plan", (".json", ".csv"), _json_of("plan|top-plan"))
+PLAN = Kind("a plan", (".json", ".csv"), _json_of("plan|top-plan|board-plan"))
 AUDIT = Kind("an audit", (".json", ".csv"), _json_of("audit"))
 MEANS = Kind("a table of means", (".csv",), lambda path: _head(path).startswith(b"experiment,method,metric,"))
 VOTES = Kind("votes", (".csv", ".csv.gz", ".parquet"), lambda path: False)

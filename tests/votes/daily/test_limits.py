@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quietrank.mechanisms.stream import Norm
 from quietrank.promise.promise import PERSON_GRID
-from quietrank.votes.daily.limits import Norm
 
 BIG = st.integers(0, 10**40)
 

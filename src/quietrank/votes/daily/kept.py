@@ -19,11 +19,10 @@ import numpy as np
 from quietrank.errors import BoardError, VotesError, option
 from quietrank.publish.files import sync
 from quietrank.votes.daily.arrivals import ARRIVED
-from quietrank.votes.daily.limits import Norm
 from quietrank.votes.snapshot import FLAWS, NO_FLAW, NUMBER
 
 if TYPE_CHECKING:
-    pass
+    from quietrank.mechanisms.stream import Norm
 
 FORMAT = "quietrank/board-kept/1"
 LATEST = 2**15

@@ -1,27 +1,15 @@
-"""What a person has used up of their limit, and the votes of a day, in; the largest weight of that day's votes out.
-
-Over the whole horizon the square of a person's encoded norm, Σ_tu G_tu⟨x_t, x_u⟩, stays at most C²·S. On day t all
-votes of a person get one weight W of at most 2^20 units, the largest with
-
-    N + 2W·B + W²·A ≤ K,
-
-where N is what was reached before, B = Σ_{u<t} G_tu·W_u·⟨X_u, X_t⟩ and A = G_tt·‖X_t‖², X the votes themselves. All of
-these are whole numbers, of any size (docs/proofs/boards.md, section 2).
-"""
+"""The increments of all days so far in, what is encoded of them on one day out, in the words that noise is added to."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quietrank.promise.promise import PERSON_GRID, whole_squares
-
 if TYPE_CHECKING:
     from quietrank.arrays import Integers
-    from quietrank.mechanisms.stream import BoardNoise
+    from quietrank.mechanisms.stream import Norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,33 +42,3 @@ def _in_words(values: Any) -> Integers:
     if any(abs(value) >= 2**62 for value in flat):
         raise AssertionError("these counts are too large for the lattice of the board; nothing was released")
     return np.array(flat.tolist(), dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Norm:
-    """The squared norm of a contribution in whole numbers, and K."""
-
-    net: int
-    """the weight of the squares of twice the net wins"""
-    met: int
-    """of the squares of exposures"""
-    most: int
-    """K"""
-
-    @classmethod
-    def of(cls, noise: BoardNoise) -> Norm:
-        terms, finer = whole_squares(noise.clip)
-        room = (2 * noise.clip.norm * PERSON_GRID * finer) ** 2 * noise.factor.square
-        return cls(terms["net_wins"], terms["exposure"], math.floor(room))
-
-    def weight(self, before: int, mixed: int, square: int) -> tuple[int, int]:
-        """W, and what is then reached: from N, B and A."""
-        room = self.most - before
-        if room < 0 or square < 0:
-            raise AssertionError("somebody's limit was exceeded before")
-        if square == 0:
-            return PERSON_GRID, before  # what adds nothing is not bounded
-        # m ≤ (√(B² + A·room) − B)/A for whole m, if and only if mA + B ≤ ⌊√…⌋.
-        largest = (math.isqrt(mixed * mixed + square * room) - mixed) // square
-        chosen = max(0, min(PERSON_GRID, largest))
-        return chosen, before + 2 * chosen * mixed + chosen * chosen * square
