@@ -20,14 +20,16 @@ from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.promise.privacy import Neighbours, NeighboursWord, Privacy
 
 START = date(2026, 1, 1)
-ITEMS = ("a", "b", "c")
-JOINED = "d"
+ITEMS = ("x", "y", "z")
+JOINED = "w"
 """an item that joins after the first night, where there are several"""
 GROUPS = ("north", "south")
 DELTA, CLIP = 1e-6, 1.5
 MANY = 40
 """votes of one person on one day: far more than C allows"""
 OTHERS = 12
+ROUNDED = 10
+"""days: of fewer than 9 all r are multiples of 2^-12 as they are"""
 TIGHT = 0.98
 """the part of ε that some pair of neighbours must lose"""
 TIGHT_WITH_SIGNS = 0.96
@@ -88,7 +90,7 @@ class BoardCase:
 
 def board_cases(epsilon: float, *, quick: bool) -> Iterator[BoardCase]:
     """Each relation with and without groups of votes, and with a window; days and weeks."""
-    yield board_case(epsilon, "replace")
+    yield board_case(epsilon, "replace", horizon=ROUNDED)
     yield board_case(epsilon, "add-remove", every=Every.WEEK, groups=GROUPS)
     if quick:
         return
@@ -211,19 +213,19 @@ def night_after_night(case: BoardCase, until: tuple[int, ...]) -> Schedule:
 def _others(case: BoardCase) -> Iterator[Vote]:
     """They vote on every day, and their ids are also those of the one person's votes."""
     for k, day in itertools.product(range(OTHERS), range(1, case.horizon + 1)):
-        a, b = ("a", "b") if (k + day) % 3 else ("c", "a")
+        a, b = ("x", "y") if (k + day) % 3 else ("z", "x")
         yield Vote(f"p{k}", a, b, "a", str(k + OTHERS * (day - 1)), str(case.date(day, k)), GROUPS[k % 2])
 
 
 def _said(case: BoardCase, says: Sequence[tuple[int, int, int]], person: str = "u") -> tuple[Vote, ...]:
-    """Votes between a and b: (day, how many, of them for a where positive), numbered throughout, in groups in turns."""
+    """Votes between x and y: (day, how many, of them for x where positive), numbered throughout, in groups in turns."""
     votes = []
     for day, number, sign in says:
         for _ in range(number):
             k = len(votes)
             outcome = "a" if sign > 0 else "b" if sign < 0 else "tie"
             group = GROUPS[k % 2] if case.groups is not None else GROUPS[0]
-            votes.append(Vote(person, "a", "b", outcome, str(k), str(case.date(day, k)), group))
+            votes.append(Vote(person, "x", "y", outcome, str(k), str(case.date(day, k)), group))
     return tuple(votes)
 
 
@@ -264,14 +266,14 @@ def _nightly(nights: int, *tables: tuple[Vote, ...]) -> tuple[tuple[Vote, ...], 
 
 def _unreadable(case: BoardCase) -> Iterator[Vote]:
     """An item that nobody listed, or not yet; days that are none, or of another time; no id; the same id again."""
-    vote = Vote("u", "a", "b", "b", "x", str(case.date(1)))
-    yield replace(vote, a="nobody knows it", id="x1")
-    yield replace(vote, a=JOINED, id="x2")
-    yield replace(vote, b="a", id="x3")
-    yield replace(vote, outcome="perhaps", id="x4")
-    yield from (replace(vote, day=day, id=f"x5{day}") for day in ("soon", "infinity", "9999-12-31", "1999-12-31"))
-    yield from (replace(vote, id="") for _ in range(3))
-    yield replace(vote, a="c", id="0")
+    vote = Vote("u", "x", "y", "b", "", str(case.date(1)))
+    yield replace(vote, a="nobody knows it", id="v1")
+    yield replace(vote, a=JOINED, id="v2")
+    yield replace(vote, b="x", id="v3")
+    yield replace(vote, outcome="perhaps", id="v4")
+    yield from (replace(vote, day=day, id=f"v5{day}") for day in ("soon", "infinity", "9999-12-31", "1999-12-31"))
+    yield from (vote for _ in range(3))
+    yield replace(vote, a="z", id="0")
 
 
 def _by_chance(case: BoardCase, until: tuple[int, ...], rng: np.random.Generator) -> Stream:
