@@ -185,9 +185,7 @@ def run(case: BoardCase, schedule: Schedule, stream: Stream, folder: Path) -> Ru
     return Run(stream, board.terms.noise, board.exact, drawn, _outline(board), wrong)
 
 
-def _one_night(
-    case: BoardCase, schedule: Schedule, stream: Stream, board: Watched, night: int, until: int
-) -> None:
+def _one_night(case: BoardCase, schedule: Schedule, stream: Stream, board: Watched, night: int, until: int) -> None:
     board.update(
         _table([*schedule.others[night], *stream.nights[night]]), until=case.last_date(until), person="person", a="a",
         b="b", outcome="outcome", day_column="day", id="id", skip_invalid=True,
@@ -244,7 +242,9 @@ def _outline(board: Watched) -> list[Any]:
         said = json.loads(line)
         for name in ("hash", "board", "paid"):
             said.pop(name, None)
-        outline.append({name: len(value) if name in ("net_wins", "exposures") else value for name, value in said.items()})
+        outline.append(
+            {name: len(value) if name in ("net_wins", "exposures") else value for name, value in said.items()}
+        )
     return outline
 
 
@@ -363,4 +363,3 @@ def repeated(case: BoardCase) -> list[str]:
 
 def _bytes(noise: BoardNoise) -> bytes:
     return b"".join(values.tobytes() for values in _deviations(noise, BLOCK))
-

@@ -238,7 +238,9 @@ def board_loss_check(case: BoardCase, sizes: Sizes, risk: float) -> Finding:
     wrong = list(moves.complaints)
     if not case.least * claimed <= moves.epsilon <= claimed * (1 + norms.ROUNDING):
         wrong.append(f"whole streams lose {moves.epsilon / claimed:.4f} of what is claimed")
-    kept = f"exact ε of all days together at δ = {case.privacy.delta:g}, {moves.epsilon / claimed:.4f} of what is claimed"
+    kept = (
+        f"exact ε of all days together at δ = {case.privacy.delta:g}, {moves.epsilon / claimed:.4f} of what is claimed"
+    )
     return Finding(
         check="loss",
         subject=case.subject,

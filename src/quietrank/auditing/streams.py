@@ -72,13 +72,13 @@ class BoardCase:
     def name(self) -> str:
         return self.subject
 
-    def date(self, day: int, late: int = 0) -> date:
+    def date_of(self, day: int, later: int = 0) -> date:
         """A date within a day, or week, of the board."""
-        return START + timedelta(days=(day - 1) * self.every.days + late % self.every.days)
+        return START + timedelta(days=(day - 1) * self.every.days + later % self.every.days)
 
     def last_date(self, day: int) -> date:
         """The last date of a day, or week."""
-        return self.date(day + 1) - timedelta(days=1)
+        return self.date_of(day + 1) - timedelta(days=1)
 
     def day_of(self, written: str) -> int | None:
         """The day of the board on which a date lies; None where there is no such date."""
@@ -214,18 +214,18 @@ def _others(case: BoardCase) -> Iterator[Vote]:
     """They vote on every day, and their ids are also those of the one person's votes."""
     for k, day in itertools.product(range(OTHERS), range(1, case.horizon + 1)):
         a, b = ("x", "y") if (k + day) % 3 else ("z", "x")
-        yield Vote(f"p{k}", a, b, "a", str(k + OTHERS * (day - 1)), str(case.date(day, k)), GROUPS[k % 2])
+        yield Vote(f"p{k}", a, b, "a", str(k + OTHERS * (day - 1)), str(case.date_of(day, k)), GROUPS[k % 2])
 
 
 def _said(case: BoardCase, says: Sequence[tuple[int, int, int]], person: str = "u") -> tuple[Vote, ...]:
     """Votes between x and y: (day, how many, of them for x where positive), numbered throughout, in groups in turns."""
-    votes = []
+    votes: list[Vote] = []
     for day, number, sign in says:
         for _ in range(number):
             k = len(votes)
             outcome = "a" if sign > 0 else "b" if sign < 0 else "tie"
             group = GROUPS[k % 2] if case.groups is not None else GROUPS[0]
-            votes.append(Vote(person, "x", "y", outcome, str(k), str(case.date(day, k)), group))
+            votes.append(Vote(person, "x", "y", outcome, str(k), str(case.date_of(day, k)), group))
     return tuple(votes)
 
 
@@ -266,7 +266,7 @@ def _nightly(nights: int, *tables: tuple[Vote, ...]) -> tuple[tuple[Vote, ...], 
 
 def _unreadable(case: BoardCase) -> Iterator[Vote]:
     """An item that nobody listed, or not yet; days that are none, or of another time; no id; the same id again."""
-    vote = Vote("u", "x", "y", "b", "", str(case.date(1)))
+    vote = Vote("u", "x", "y", "b", "", str(case.date_of(1)))
     yield replace(vote, a="nobody knows it", id="v1")
     yield replace(vote, a=JOINED, id="v2")
     yield replace(vote, b="x", id="v3")
