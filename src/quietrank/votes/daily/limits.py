@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quietrank.mechanisms.stream import FULL
 from quietrank.promise.promise import PERSON_GRID, whole_squares
 
 if TYPE_CHECKING:
@@ -49,11 +50,9 @@ def _weighted(weights: list[int], days: Any) -> Any:
 
 
 def _in_words(values: Any) -> Integers:
-    """In 64 bits, with room for noise."""
-    flat = values.ravel()
-    if any(abs(value) >= 2**62 for value in flat):
-        raise AssertionError("these counts are too large for the lattice of the board; nothing was released")
-    return np.array(flat.tolist(), dtype=np.int64)
+    """In 64 bits, with room for noise. What does not fit is cut off, entry by entry, which moves no two sums further
+    apart; an error would tell that one more vote was too many. Readers are told by what is published."""
+    return np.array([max(-FULL, min(FULL, value)) for value in values.ravel().tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True)
