@@ -187,15 +187,15 @@ def schedules(case: BoardCase, chosen: int) -> list[Schedule]:
     streams that have come nearest to the bound, or found most faults."""
     T = case.horizon
     if not chosen:
-        return [at_once(case).only(*FIRST), night_after_night(case, (1, T)).only(*FIRST_BY_NIGHT)]
+        return [at_once(case).only(*FIRST[case.neighbours]), night_after_night(case, (1, T)).only(*FIRST_BY_NIGHT)]
     by_night = night_after_night(case, tuple(sorted({1, min(2, T), T})))
     rng = np.random.default_rng(T)
     more = tuple(_by_chance(case, by_night.until, rng) for _ in range(chosen))
     return [at_once(case), replace(by_night, streams=(*by_night.streams, *more))]
 
 
-FIRST = ("nobody", "for", "against", "a little, then for", "a little, then against")
-FIRST_BY_NIGHT = ("nobody", "vanish and return", "late", "cannot be read", "erased, and back")
+FIRST = {Neighbours.REPLACE: ("for", "against"), Neighbours.ADD_REMOVE: ("nobody", "for")}
+FIRST_BY_NIGHT = ("nobody", "vanish and return", "erased, and back")
 
 
 def at_once(case: BoardCase) -> Schedule:
@@ -252,7 +252,7 @@ def _night_after_night(case: BoardCase, nights: int) -> Iterator[Stream]:
     first, second = _said(case, [(1, MANY, 1)]), _said(case, [(1, MANY, 1), (min(2, case.horizon), MANY, 1)])
     yield Stream("nobody", ((),) * nights)
     yield Stream("against", (_said(case, [(1, MANY, -1)]),) * nights)
-    yield Stream("vanish and return", _nightly(nights, first, second[MANY:], second))
+    yield Stream("vanish and return", _nightly(nights, first, (*second[MANY:], *_unreadable(case)), second))
     yield Stream("late", _nightly(nights, second[MANY : MANY + 1], second[1:], second))
     yield Stream("cannot be read", _nightly(nights, first, (*first, *_unreadable(case)), (*first, *_unreadable(case))))
     joined = tuple(replace(vote, a=JOINED) for vote in second)
