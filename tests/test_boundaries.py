@@ -184,7 +184,7 @@ def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> No
 
 SEEDED = (
     "simulation", "paper", "planning", "estimate.sources", "estimate.score_errors", "estimate.fitted",
-    "estimate.overall", "estimate.sets", "auditing.neighbours", "auditing.growing", "mechanisms",
+    "estimate.overall", "estimate.sets", "auditing.neighbours", "auditing.growing", "auditing.streams", "mechanisms",
     "maths.laws",
 )  # fmt: skip
 """where pseudo-random numbers are allowed; a mechanism samples the public law of its noise, for planning,

@@ -58,6 +58,7 @@ SMALL = Sizes(
     gaussian_runs=30_000,
     slow_runs=100,
     tries=4,
+    streams=0,
     beside=0,
     all_pairs=False,
 )

@@ -99,7 +99,7 @@ def test_many_draws_are_fresh_in_every_process() -> None:
     """Two calls and two forked processes differ."""
     values = np.zeros(lattice.MANY + 1, dtype=np.int64)
     assert (lattice.add_laplace(values, 1e6) != lattice.add_laplace(values, 1e6)).any()
-    draws = distribution._in_children(lambda: lattice.add_laplace(values, 1e6)[:50].tobytes())
+    draws = distribution.in_children(lambda: lattice.add_laplace(values, 1e6)[:50].tobytes())
     assert len(set(draws)) == len(draws)
 
 

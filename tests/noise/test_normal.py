@@ -120,7 +120,7 @@ def test_a_scale_of_no_use_is_refused(scale: float) -> None:
 def test_every_draw_is_fresh() -> None:
     """Between calls and in forked processes."""
     assert list(rounded_normal(20, 1e9)) != list(rounded_normal(20, 1e9))
-    draws = distribution._in_children(lambda: np.asarray(rounded_normal(20, 1e9)).tobytes())
+    draws = distribution.in_children(lambda: np.asarray(rounded_normal(20, 1e9)).tobytes())
     assert len(set(draws)) == len(draws)
 
 

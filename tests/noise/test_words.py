@@ -158,7 +158,7 @@ def test_noise_beyond_64_bits_is_added_exactly() -> None:
 def test_entropy_is_fresh_in_every_call_and_process() -> None:
     """Nothing is kept that a fork could copy."""
     assert (entropy(50) != entropy(50)).all()
-    draws = distribution._in_children(lambda: entropy(50).tobytes())
+    draws = distribution.in_children(lambda: entropy(50).tobytes())
     assert len(set(draws)) == len(draws)
 
 

@@ -71,14 +71,14 @@ def fits(calibrated: Calibrated, noises: Integers) -> list[Fit]:
     if isinstance(noise, lattice.LaplaceNoise):
         parts = list(_lattice(noises, lambda k: laplace_cdf(k, noise.scale)))
     elif isinstance(noise, normal.RoundedGaussianNoise):
-        parts = list(_gaussian(noises, noise.scale))
+        parts = list(gaussian_parts(noises, noise.scale))
     elif isinstance(noise, knorm.BallNoise):
         parts = list(_balls(noise, noises.astype(np.float64)))
     elif isinstance(noise, knorm.KNormNoise):
         parts = list(_k_norm(calibrated, noise, noises))
     else:
         parts = list(_by_its_law(calibrated, noises))
-    return [*parts, Fit("in turns", _independent(noises[:, 0]))]
+    return [*parts, Fit("in turns", independent(noises[:, 0]))]
 
 
 def list_fits(calibrated: Calibrated, sides: Sides, draws: int) -> list[Fit]:
@@ -125,7 +125,7 @@ def gaussian_cdf(k: Floats, scale: float) -> Floats:
     return np.asarray(special.ndtr((k + 0.5) / scale))
 
 
-def _gaussian(noises: Integers, scale: float) -> Iterator[Fit]:
+def gaussian_parts(noises: Integers, scale: float) -> Iterator[Fit]:
     """Also Σz²/σ², which is chi-square, and the remainders of fine noise, which are equally likely: noise that is
     rounded to a coarser lattice than the tally's leaves the last digits of the tally as they are."""
     yield from _lattice(noises, lambda k: gaussian_cdf(k, scale))
@@ -271,7 +271,7 @@ def pearson(counts: Integers, probabilities: Floats) -> float:
     return float(special.gammaincc((len(merged) - 1) / 2, statistic / 2))
 
 
-def _independent(entry: Integers) -> float:
+def independent(entry: Integers) -> float:
     """Whether all four combinations of the signs of a draw and of the next one, which is on the neighbour or for the
     other group, are equally frequent."""
     pairs = entry[: len(entry) // 2 * 2].reshape(-1, 2)
@@ -290,7 +290,7 @@ def repeated(calibrated: Calibrated, sides: Sides) -> list[str]:
     complaints = []
     if first == second:
         complaints.append("two releases in one process had the same noise")
-    draws = _in_children(lambda: deviations(calibrated, sides, block).tobytes())
+    draws = in_children(lambda: deviations(calibrated, sides, block).tobytes())
     if len(set(draws)) != len(draws):
         complaints.append("two processes that started alike drew the same noise")
     if isinstance(calibrated.noise, TopNoise):
@@ -302,7 +302,7 @@ def repeated(calibrated: Calibrated, sides: Sides) -> list[str]:
     return complaints
 
 
-def _in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
+def in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
     """What forked copies of this process draw: a generator seeded before the fork would give all of them the same."""
     if not hasattr(os, "fork"):
         return []

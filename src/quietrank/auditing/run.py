@@ -17,16 +17,30 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
-from quietrank.auditing import blackbox, bounds, distribution, growing, losses, neighbours, norms, seal, selected, trace
+from quietrank.auditing import (
+    blackbox,
+    boards,
+    bounds,
+    distribution,
+    growing,
+    losses,
+    neighbours,
+    norms,
+    seal,
+    selected,
+    streams,
+    trace,
+)
 from quietrank.auditing.attacked import all_cases, black_box_cases, growing_cases, noise_cases
 from quietrank.auditing.cases import Case
 from quietrank.auditing.neighbours import Neighbouring
 from quietrank.auditing.report import Audit, Finding, Histogram
+from quietrank.auditing.streams import BoardCase
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
@@ -39,6 +53,7 @@ from quietrank.promise.privacy import Neighbours, NeighboursWord, Unit, UnitWord
 from quietrank.statistics.method import Method
 from quietrank.votes.tallies import Tallies
 
+Attacked = TypeVar("Attacked", Case, BoardCase)
 Progress = Callable[[int, int], None]
 Job = Callable[[], Any]
 
@@ -68,14 +83,16 @@ class Sizes:
     """of the perturbed MLE, which takes a millisecond per run"""
     tries: int
     """counts of a file that grows while it is read"""
+    streams: int
+    """of votes for a board, by chance; with none, only some of the others"""
     beside: int = 4
     """neighbouring files whose scatter and histogram are compared as well, around another expectation each"""
     all_pairs: bool = True
     """whether the rest is looked at once something is wrong"""
 
 
-FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24)
-QUICK = Sizes(3, 1, 1000, 5_000, 30_000, 20_000, 200, 3)
+FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24, 3)
+QUICK = Sizes(3, 1, 1000, 5_000, 30_000, 20_000, 200, 3, 0)
 
 
 # ---- the checks, each in its own process ----------------------------------------------------------------------------
@@ -197,7 +214,9 @@ def seal_check(case: Case, sizes: Sizes, risk: float) -> Finding:
     return _noise_finding(case, wrong, fits, sizes.draws // 4, began)
 
 
-def _noise_finding(case: Case, wrong: list[str], fits: list[distribution.Fit], draws: int, began: float) -> Finding:
+def _noise_finding(
+    case: Case | BoardCase, wrong: list[str], fits: list[distribution.Fit], draws: int, began: float
+) -> Finding:
     parts = ", ".join(fit.part for fit in fits)
     return Finding(
         check="noise",
@@ -210,6 +229,38 @@ def _noise_finding(case: Case, wrong: list[str], fits: list[distribution.Fit], d
         detail="; ".join(wrong) or f"as claimed ({parts}; smallest p {min(fit.p_value for fit in fits):.2g}), fresh",
         unit="draws",
     )
+
+
+def board_loss_check(case: BoardCase, sizes: Sizes, risk: float) -> Finding:
+    """The exact loss of whole streams of votes, and all else that a board may do wrong on the way."""
+    began, claimed = time.perf_counter(), case.privacy.epsilon
+    moves = boards.check(case, streams.schedules(case, sizes.streams), risk)
+    wrong = list(moves.complaints)
+    if not case.least * claimed <= moves.epsilon <= claimed * (1 + norms.ROUNDING):
+        wrong.append(f"whole streams lose {moves.epsilon / claimed:.4f} of what is claimed")
+    kept = (
+        f"exact ε of all days together at δ = {case.privacy.delta:g}, {moves.epsilon / claimed:.4f} of what is claimed"
+    )
+    return Finding(
+        check="loss",
+        subject=case.subject,
+        epsilon=claimed,
+        measured=moves.epsilon,
+        passed=not wrong,
+        runs=moves.pairs,
+        seconds=time.perf_counter() - began,
+        detail="; ".join(wrong) or f"{kept}; nothing else moves",
+        unit="pairs of streams",
+    )
+
+
+def board_noise_check(case: BoardCase, sizes: Sizes, risk: float) -> Finding:
+    """The noise of a board's days fits, and is fresh."""
+    began = time.perf_counter()
+    draws = sizes.draws // 2
+    fits = boards.fits(case, draws)
+    wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
+    return _noise_finding(case, [*wrong, *boards.repeated(case)], fits, draws, began)
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +409,7 @@ class _Chosen:
     unit: Unit | None
     neighbours: Neighbours | None
 
-    def among(self, cases: Iterable[Case]) -> list[Case]:
+    def among(self, cases: Iterable[Attacked]) -> list[Attacked]:
         """The chosen cases, each once."""
         matches = [
             case
@@ -380,15 +431,18 @@ def _jobs(
     sealed = [case for case in cases if case.perturbed]
     sealed = _first_of_each(sealed) if quick else sealed
     exact = [case for case in cases if case.has_exact_loss]
-    each = risk / max(1, len(attacked) + len(fitted) + len(sealed))
+    published = chosen.among(streams.board_cases(epsilon, quick=quick))
+    each = risk / max(1, len(attacked) + len(fitted) + len(sealed) + 2 * len(published))
     jobs: list[Job] = []
     for case in sorted(attacked, key=lambda case: -_runs(case, sizes)):
         for of_one, runs in itertools.product((True, False), _parts(_runs(case, sizes))):
             jobs.append(partial(draw_scores, case, of_one, runs))
+    jobs += [partial(board_loss_check, case, sizes, each) for case in published]
     jobs += [partial(growing_check, case, sizes) for case in chosen.among(growing_cases(epsilon, quick=quick))]
     jobs += [partial(bounds_check, alike, sizes) for alike in promises.values()]
     jobs += [partial(seal_check, case, sizes, each) for case in sealed]
     jobs += [partial(noise_check, case, sizes, each) for case in fitted]
+    jobs += [partial(board_noise_check, case, sizes, each) for case in published]
     jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in _alike(exact).values()]
     if not quick:
         jobs += [

@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from quietrank.arrays import Integers
 from quietrank.boards import public_file
 from quietrank.boards.changes import Changes, changes
 from quietrank.boards.history import Reading, tally_of, without
@@ -24,7 +25,7 @@ from quietrank.crossing import cross_board, cross_day
 from quietrank.errors import BoardError, VotesError, option
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.ledger.book import BudgetLedger
-from quietrank.mechanisms.stream import Norm
+from quietrank.mechanisms.stream import BoardNoise, Norm
 from quietrank.pipeline import Request, release_of
 from quietrank.promise.arguments import file_path, parse, whole_number
 from quietrank.promise.declare import declare, declare_groups
@@ -322,10 +323,14 @@ class Board:
         with kept.transaction():
             kept.count(day, noise.factor.gram(day), norm)
             net, met = kept.sums(day, parts, listed)
-            net_wins, exposures = cross_day(Encoded.of(net, met, noise.factor.roots, norm), noise)
+            net_wins, exposures = self._drawn(Encoded.of(net, met, noise.factor.roots, norm), noise)
             longer = self.log.with_day(net_wins, exposures)
             kept.write(longer.lines[-1])
         self._show(longer, book)
+
+    def _drawn(self, encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
+        """What is published of one day; the audit looks on here."""
+        return cross_day(encoded, noise)
 
     def _settled(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
         """Read the log, and show what of it was not shown; returns the ledger that paid for the board."""

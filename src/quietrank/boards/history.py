@@ -15,7 +15,7 @@ from quietrank.estimate.noisy import GroupedTally, NoisyTally, shrunk, stands_ou
 from quietrank.maths.scores import RankOneDesign, rank_one_weights
 from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
 from quietrank.mechanisms.mechanism import PublicPairs
-from quietrank.mechanisms.stream import STEP
+from quietrank.mechanisms.stream import FULL, STEP
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf
 from quietrank.promise.promise import FINE
@@ -72,6 +72,8 @@ class Reading:
             listed = self.log.listed(day.number)
             place = slice(self.part * listed, (self.part + 1) * listed)
             net_wins[k, :listed], exposures[k, :listed] = day.net_wins[place], day.exposures[place]
+        if max(np.abs(net_wins).max(), np.abs(exposures).max()) > FULL / 2:
+            raise BoardError("an item has more votes than a board can hold, 2^28 on a day; publish more often")
         return net_wins * float(STEP), exposures * float(STEP)
 
     @property

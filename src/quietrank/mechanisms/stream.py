@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 GRID = 2**12
 """r is a whole number of 1/GRID; with people's weights of 2^-20 and 64 bits, an item may have 2^29 votes"""
+FULL = 2**62
+"""steps: no sum is published beyond this many, and none is shown beyond half of them"""
 LONGEST = 4000
 """days of a horizon"""
 LARGEST_CLIP = 2**10

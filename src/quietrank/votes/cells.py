@@ -70,6 +70,8 @@ class Names:
 
     engine: Engine | None = None
     """whose collation must not matter; None: text is compared byte by byte as it is"""
+    lasting: bool = False
+    """whether people are compared with those of other readings, where their column may have another type"""
 
     def __call__(self, column: ir.Value) -> ir.Value:
         """The name of an item or a group, as text or as its bytes."""
@@ -79,4 +81,15 @@ class Names:
         """Who voted, by the key itself: text as above, anything else as it is. A column of whole numbers with a gap
         arrives as floating point, in which 7.0 is 7."""
         kind = column.type()
+        if self.lasting and kind.is_floating():
+            column = _exact(column)
         return self(column) if kind.is_string() or kind.is_floating() else column
+
+
+def _exact(number: ir.Value) -> ir.Value:
+    """A number that is surely what was written; NULL from where on floating point skips whole numbers."""
+    import ibis
+
+    kind = number.type()
+    digits = 53 if kind.is_float64() else 24 if kind.is_float32() else 11
+    return ibis.ifelse(number.abs() < 2**digits, number, ibis.null(kind))

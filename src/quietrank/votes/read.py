@@ -125,7 +125,7 @@ class Votes:
 
     @property
     def _name(self) -> Names:
-        return Names(self.source.engine if self.compared_as_bytes else None)
+        return Names(self.source.engine if self.compared_as_bytes else None, lasting=self.daily is not None)
 
     @property
     def names_people(self) -> bool:

@@ -2,7 +2,8 @@
 
 Whatever engine the votes are in, they are read once. From then on a person is the MD5 of a secret of the board and of
 their id, and a vote is the MD5 of its own id; without one, of all that it says, and of how many the person cast before
-that say the same. Ids that differ in their type alone, 7 and "7", are one person: merging two is safe.
+that say the same. Ids that differ in their type alone, 7, 7.00 and "7", are one person: merging two is safe, and
+splitting one is not.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from quietrank.errors import VotesError, option
 from quietrank.votes.cells import text
 from quietrank.votes.private import start_engine
 from quietrank.votes.read import Votes
@@ -49,15 +51,34 @@ class Calendar:
 @contextmanager
 def arrivals(votes: Votes, calendar: Calendar, secret: bytes) -> Iterator[Any]:
     """A connection to our own engine, in which `ARRIVED` is one reading of the votes."""
-    votes.require_person()
+    _require_known(votes)
     with ExitStack() as stack:
         connection, staged = stack.enter_context(_staged(votes))
         votes.source.require_unchanged()
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {ARRIVED} AS {_coded(connection, staged, calendar)}", [secret]
+            f"CREATE OR REPLACE TEMP TABLE {ARRIVED} AS {_coded(connection, staged, calendar, _vote_id(votes))}",
+            [secret],
         )
         yield connection
+
+
+def _require_known(votes: Votes) -> None:
+    """Refuse votes of which it is not known, night after night, whose they are; and those that are not on pairs."""
+    votes.require_person()
+    if votes.shape.person is None:
+        # The number of a row depends on the rows of others: another person's limit would become this one's.
+        raise VotesError(
+            f"on a board people have a limit over all days, so each row has to name its person; say which column does "
+            f"with {option('person')}"
+        )
+    if votes.shape.in_sets:
+        raise VotesError("a board counts votes on pairs of items; best–worst sets can only be ranked at once")
+
+
+def _vote_id(votes: Votes) -> str:
+    """Which vote it is among its person's: where a row holds several, the id is that of the row."""
+    return "id || '|' || concat_ws('|', least(a, b), greatest(a, b))" if votes.shape.gives_places else "id"
 
 
 @contextmanager
@@ -87,11 +108,12 @@ def _said(votes: Votes) -> ir.Table:
     return rows.select(**said)
 
 
-def _coded(connection: Any, staged: str, calendar: Calendar) -> str:
+def _coded(connection: Any, staged: str, calendar: Calendar, vote_id: str) -> str:
     kinds = {name: kind for name, kind, *_ in connection.execute(f'DESCRIBE "{staged}"').fetchall()}
     who = _bytes("person", kinds["person"])
-    said = "concat_ws('|', written, a, b, y, part)"
-    vote = f"CASE WHEN id <> '' THEN md5_number('i' || id) ELSE md5_number('s' || {said} || '|' || again) END"
+    # With what is wrong with them: of rows that are alike in all of this it does not matter which is numbered first.
+    said = "concat_ws('|', written, a, b, y, part, flaw)"
+    vote = f"CASE WHEN id <> '' THEN md5_number('i' || {vote_id}) ELSE md5_number('s' || {said} || '|' || again) END"
     return f"""
         SELECT md5_number($1 || {who}) AS person, {vote} AS vote, {calendar.sql(_date("day", kinds["day"]))} AS day,
                CAST(a AS INTEGER) AS a, CAST(b AS INTEGER) AS b, CAST(y AS INTEGER) AS y, CAST(part AS INTEGER) AS part,
@@ -100,7 +122,12 @@ def _coded(connection: Any, staged: str, calendar: Calendar) -> str:
 
 
 def _bytes(column: str, kind: str) -> str:
-    return column if kind == "BLOB" else f"encode(CAST({column} AS VARCHAR))"
+    if kind == "BLOB":
+        return column
+    written = f"CAST({column} AS VARCHAR)"
+    if kind.startswith("DECIMAL") and not kind.endswith(",0)"):
+        written = f"rtrim(rtrim({written}, '0'), '.')"
+    return f"encode({written})"
 
 
 def _date(column: str, kind: str) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FORMAT = "quietrank/board-kept/1"
 LATEST = 2**15
 """later than every day"""
+HEAVIEST = 2**31 - 1
+"""votes of one person on one day and item"""
 SCHEMA = """
 CREATE TABLE kept.about (format VARCHAR, board VARCHAR, secret BLOB, ledger VARCHAR);
 CREATE TABLE kept.log (number INTEGER, line VARCHAR);
@@ -111,7 +113,9 @@ class Kept:
             SELECT person, vote, CASE WHEN day IS NOT NULL THEN greatest(day, {first}) END AS day, a, b, y, part, flaw
             FROM (
                 SELECT * FROM {ARRIVED}
-                QUALIFY row_number() OVER (PARTITION BY person, vote ORDER BY day, a, b, y, part, flaw) = 1
+                QUALIFY row_number() OVER (
+                    PARTITION BY person, vote ORDER BY flaw <> {NO_FLAW}, day, a, b, y, part, flaw
+                ) = 1
             ) arrived
             LEFT JOIN joined of_a ON of_a.item = a LEFT JOIN joined of_b ON of_b.item = b
             WHERE (flaw <> {NO_FLAW} OR day IS NULL OR greatest(of_a.since, of_b.since) <= day)
@@ -139,6 +143,7 @@ class Kept:
             ) GROUP BY ALL""",
             [day],
         )
+        self._leave_out_the_heaviest()
         weights = [(person, day, *norm.weight(n, b, a)) for person, n, b, a in self._used(gram, norm)]
         self.db.execute("CREATE OR REPLACE TEMP TABLE turn AS SELECT * FROM kept.turns LIMIT 0")
         _insert(self.db, "turn", weights)
@@ -154,6 +159,13 @@ class Kept:
             [day],
         )
         self.db.execute("INSERT INTO kept.counted SELECT person, vote FROM fresh WHERE day = $1", [day])
+
+    def _leave_out_the_heaviest(self) -> None:
+        """Who has more votes on one day than the products of whole numbers can hold counts for nothing on it: an error
+        would tell everybody."""
+        ((most,),) = self.db.execute("SELECT coalesce(max(met), 0) FROM today").fetchall()
+        if most > HEAVIEST:
+            self.db.execute(f"DELETE FROM today WHERE person IN (SELECT person FROM today WHERE met > {HEAVIEST})")
 
     def _used(self, gram: Sequence[int], norm: Norm, before: int = LATEST) -> list[tuple[int, int, int, int]]:
         """For each person who voted today: N, B and A; from the days before `before`."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quietrank.mechanisms.stream import FULL
+
 if TYPE_CHECKING:
     from quietrank.arrays import Integers
     from quietrank.mechanisms.stream import Norm
@@ -37,8 +39,6 @@ def _weighted(weights: list[int], days: Any) -> Any:
 
 
 def _in_words(values: Any) -> Integers:
-    """In 64 bits, with room for noise."""
-    flat = values.ravel()
-    if any(abs(value) >= 2**62 for value in flat):
-        raise AssertionError("these counts are too large for the lattice of the board; nothing was released")
-    return np.array(flat.tolist(), dtype=np.int64)
+    """In 64 bits, with room for noise. What does not fit is cut off, entry by entry, which moves no two sums further
+    apart; an error would tell that one more vote was too many. Readers are told by what is published."""
+    return np.array([max(-FULL, min(FULL, value)) for value in values.ravel().tolist()], dtype=np.int64)
