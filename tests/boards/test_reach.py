@@ -15,7 +15,7 @@ import pytest
 from quietrank.boards import board as boards
 from quietrank.boards.board import Board
 from quietrank.ledger.book import BudgetLedger
-from quietrank.mechanisms.stream import STEP
+from quietrank.mechanisms.horizon import STEP
 from quietrank.votes.daily.limits import Encoded
 
 START = date(2026, 1, 1)

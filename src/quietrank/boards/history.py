@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import sqrt
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from quietrank.boards.log import Log
 from quietrank.errors import BoardError
 from quietrank.estimate.noisy import GroupedTally, NoisyTally, shrunk
 from quietrank.maths.scores import RankOneDesign, rank_one_weights
-from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
+from quietrank.mechanisms.gaussian import GaussianLaw
+from quietrank.mechanisms.horizon import STEP
 from quietrank.mechanisms.mechanism import PublicPairs
-from quietrank.mechanisms.stream import STEP
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf
 from quietrank.promise.promise import FINE
 from quietrank.publish.release import Release
+from quietrank.statistics.statistic import Spread
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats
@@ -30,10 +31,35 @@ MONTH = 30
 
 @dataclass(frozen=True)
 class BoardLaw(GaussianLaw):
-    """Gaussian noise, less on items that joined later: they have a shorter history."""
+    """The noise of a board: less on items that joined later, which have a shorter history.
+
+    A sum of q equal draws of Laplace noise is normal noise times the root of a Gamma variable of shape q and mean 1;
+    the sum of unequal ones has the variance and the kurtosis of that with q = (Σc²)²/Σc⁴. q = ∞ is normal noise.
+    """
 
     relative: tuple[float, ...] = ()
     """of each item, to the largest"""
+    draws: float = inf
+    """q"""
+
+    @property
+    def spread(self) -> Spread:
+        return self.statistic.spread(self.sigma**2, 0.0, 3 / self.draws, self.share)
+
+    def cdf(self, x: Floats) -> Floats | None:
+        return super().cdf(x) if self.draws == inf else None
+
+    def log_density(self, noise: Floats) -> Floats | None:
+        return super().log_density(noise) if self.draws == inf else None
+
+    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
+        noise = super().sample(rng, draws)
+        if self.draws == inf:
+            return noise
+        return np.asarray(noise * np.sqrt(rng.gamma(self.draws, 1 / self.draws, noise.shape)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() if self.draws == inf else {"kind": "laplace-sum", "sd": self.sigma, "draws": self.draws}
 
     def _sigmas(self) -> Floats:
         return np.asarray(super()._sigmas() * np.resize(self.relative, self.statistic.per_item * self.items))
@@ -61,7 +87,7 @@ class Reading:
     def board(self) -> tuple[Floats, Floats]:
         """Net wins and exposures on this day, in votes."""
         net_wins, exposures = self.published
-        c = self.log.terms.noise.factor.reading[: self.day][::-1]
+        c = self.log.terms.noise.reading(self.day)
         return c @ net_wins, c @ exposures
 
     @cached_property
@@ -78,7 +104,8 @@ class Reading:
     def spreads(self) -> Floats:
         """The standard deviation of the noise on each item's net wins, in votes."""
         noise = self.log.terms.noise
-        return np.array([noise.sigma * noise.factor.spread(self.day - since + 1) for since in self.since])
+        of_joined = {since: noise.spread(self.day, since) for since in set(self.since)}
+        return np.array([of_joined[since] for since in self.since])
 
     def tally(self) -> NoisyTally:
         """All that a release is made from."""
@@ -87,13 +114,13 @@ class Reading:
         share, sigma, n = noise.statistic.beta, float(spreads.max()), len(self.since)
         values = np.concatenate([net_wins, float(share) * exposures]) / float(FINE)
         figures: dict[str, Any] = {
-            "sensitivity": sqrt(noise.reach), "norm": "L2", "scale": sigma, "rho": noise.loss.rho, "board": terms.board,
-            terms.every.value: self.day, "horizon": terms.horizon,
+            **noise.figures, "scale": sigma, "board": terms.board, terms.every.value: self.day, "horizon": terms.horizon,
         }  # fmt: skip
-        law = BoardLaw(noise.statistic, n, sigma, float(share), tuple((spreads / sigma).tolist()))
+        relative, draws = tuple((spreads / sigma).tolist()), noise.equal_draws(self.day)
+        law = BoardLaw(noise.statistic, n, sigma, float(share), relative, draws)
         return NoisyTally(
             Items(self.log.items[:n]), terms.privacy, noise.statistic, np.round(values).astype(np.int64), FINE, share,
-            GAUSSIAN.name, tuple(figures.items()), law, None, None, None, rows_skipped=False,
+            noise.name, tuple(figures.items()), law, None, None, None, rows_skipped=False,
             notes=(self._about_the_board(),), ledger_entry=self.log.entry, met=self._met(),
         )  # fmt: skip
 
@@ -109,7 +136,7 @@ class Reading:
     def _met(self) -> PublicPairs:
         """How often each pair met, as expected from the exposures of each month: Σ_months of rank-one terms."""
         terms, n = self.log.terms, len(self.since)
-        factor, sigma = terms.noise.factor, terms.noise.sigma / float(terms.noise.statistic.beta)
+        noise, beta = terms.noise, float(terms.noise.statistic.beta)
         first = 0 if terms.window is None else max(0, self.day - terms.window)
         length = max(1, round(MONTH / terms.every.days))
         starts = list(range(first, self.day, length))
@@ -117,7 +144,7 @@ class Reading:
         for start, end in zip(starts, [*starts[1:], self.day], strict=True):
             there = np.flatnonzero(np.array(self.since) <= end)
             exposure = (self._exposures_until(end) - self._exposures_until(start))[there]
-            exposure = shrunk(exposure, sigma * factor.spread_of_days(end, end - start))
+            exposure = shrunk(exposure, noise.spread_of_days(start, end) / beta)
             if len(there) > 1:
                 a = rank_one_weights(RankOneDesign(exposure), len(there))
                 met[np.ix_(there, there)] += np.outer(a, a)
@@ -126,7 +153,9 @@ class Reading:
 
     def _exposures_until(self, day: int) -> Floats:
         """Of all votes up to a day, whatever the window."""
-        return np.asarray(self.log.terms.noise.factor.in_all[:day][::-1] @ self.published[1][:day])
+        if day == 0:
+            return np.zeros(len(self.since))
+        return np.asarray(self.log.terms.noise.in_all(day) @ self.published[1][:day])
 
     @property
     def ranks_are_shown(self) -> bool:

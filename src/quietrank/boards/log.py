@@ -18,7 +18,9 @@ import numpy as np
 from quietrank.arrays import Integers
 from quietrank.errors import BoardError
 from quietrank.ledger.records import canonical, chained
-from quietrank.mechanisms.stream import BoardNoise, Factor
+from quietrank.mechanisms.horizon import BoardNoise
+from quietrank.mechanisms.stream import GaussianBoardNoise
+from quietrank.mechanisms.tents import LaplaceBoardNoise
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.promise.promise import Promise
@@ -26,6 +28,8 @@ from quietrank.publish.tabular import privacy_from_dict, promise
 from quietrank.votes.daily.arrivals import Calendar
 
 FORMAT = "quietrank/board/1"
+NOISES: tuple[type[BoardNoise], ...] = (GaussianBoardNoise, LaplaceBoardNoise)
+"""all noise that a board may have; its promise says which"""
 
 
 class Every(StrEnum):
@@ -66,7 +70,8 @@ class Terms:
     def noise(self) -> BoardNoise:
         """The noise of every day; computed from these terms alone."""
         promised = Promise(self.privacy, Items(self.items), self.groups, GroupOf.VOTE, leaves_out=True)
-        return BoardNoise.calibrated(promised, Factor(self.horizon, self.window))
+        (kind,) = (one for one in NOISES if one.is_for(self.privacy))
+        return kind.over(promised, self.horizon, self.window)
 
     @property
     def topic(self) -> str:
@@ -78,13 +83,11 @@ class Terms:
         return self.start + timedelta(days=day * self.every.days - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        noise = self.noise
-        about = {"sigma": noise.sigma, "share": str(noise.statistic.beta), "reach": str(noise.factor.square)}
         return {
             "format": FORMAT, "board": self.board, "privacy": promise(self.privacy), "items": list(self.items),
             "horizon": self.horizon, "every": self.every.value, "start": str(self.start), "window": self.window,
             "by": self.by, "groups": None if self.groups is None else list(self.groups),
-            "noise": about,
+            "noise": self.noise.about,
         }  # fmt: skip
 
     @classmethod

@@ -1,50 +1,92 @@
-"""What a person has used up of their limit, and the votes of a day, in; the largest weight of that day's votes out.
+"""What all people added on each day in; the exact counts that a day publishes with noise, and its draws, out.
 
-Over the whole horizon the square of a person's encoded norm, Σ_tu G_tu⟨x_t, x_u⟩, stays at most C²·S. On day t all
-votes of a person get one weight W of at most 2^20 units, the largest with
-
-    N + 2W·B + W²·A ≤ K,
-
-where N is what was reached before, B = Σ_{u<t} G_tu·W_u·⟨X_u, X_t⟩ and A = G_tt·‖X_t‖², X the votes themselves. All of
-these are whole numbers, of any size (docs/proofs/boards.md, section 2).
+People are bounded in `kept.py`, by what the noise of the board says (`mechanisms/horizon.py`).
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quietrank.promise.promise import PERSON_GRID, whole_squares
+from quietrank.mechanisms.horizon import Limit as Limit
+from quietrank.mechanisms.horizon import Norm as Norm
+from quietrank.mechanisms.horizon import Weight as Weight
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quietrank.arrays import Integers
-    from quietrank.mechanisms.stream import BoardNoise
+    from quietrank.mechanisms.horizon import BoardNoise
+
+Entry = tuple[int, int]
+"""which draw, and which place in the vector of all parts and items"""
+
+
+@dataclass(eq=False)
+class Draws:
+    """The noise that a day uses: what was drawn for earlier days, and what is drawn now. Confidential."""
+
+    wanted: list[Entry]
+    """what the day uses, in order"""
+    known: dict[Entry, tuple[int, int]]
+    """what was drawn before, on net wins and on exposures"""
+    fresh: dict[Entry, tuple[int, int]] = field(default_factory=dict)
+    """what is drawn now, once, and kept if it is used again"""
+
+    @classmethod
+    def of(cls, noise: BoardNoise, day: int, since: Sequence[int], parts: int, known: dict[Entry, tuple[int, int]]) -> Draws:
+        """For the items that joined on these days: a sum that ended before an item joined has nothing to protect."""
+        places = [(place, joined) for place, joined in enumerate(list(since) * parts)]
+        reaching = ((draw, noise.last_day(draw)) for draw in noise.mixing(day))
+        return cls([(draw, place) for draw, last in reaching for place, joined in places if joined <= last], known)
+
+    @property
+    def missing(self) -> dict[int, list[int]]:
+        """The places for which a draw is to be made, by draw."""
+        places: dict[int, list[int]] = {}
+        for draw, place in self.wanted:
+            if (draw, place) not in self.known and (draw, place) not in self.fresh:
+                places.setdefault(draw, []).append(place)
+        return places
+
+    def mixed(self, mixing: dict[int, int], size: int) -> tuple[list[int], list[int]]:
+        """Σ_k B_tk·z_k for each place: on net wins and on exposures, in whole numbers of any size."""
+        net_wins, exposures = [0] * size, [0] * size
+        for draw, place in self.wanted:
+            entry = (draw, place)
+            of_net_wins, of_exposures = self.fresh[entry] if entry in self.fresh else self.known[entry]
+            net_wins[place] += mixing[draw] * of_net_wins
+            exposures[place] += mixing[draw] * of_exposures
+        return net_wins, exposures
+
+    def __repr__(self) -> str:
+        return "Draws(confidential)"
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """The encoded counts of one day: Σ_j r_{t−j}·x_j, in steps of the noise. Confidential."""
+    """The encoded counts of one day: Σ_j M_tj·x_j, in steps of the noise. Confidential."""
 
+    day: int
     net_wins: Integers
     exposures: Integers
-    norm: Norm
-    """in which people were bounded"""
+    limit: Limit
+    """by which people were bounded"""
+    draws: Draws
 
     @classmethod
-    def of(cls, net: Any, met: Any, roots: Integers, norm: Norm) -> Encoded:
+    def of(cls, net: Any, met: Any, weights: Sequence[int], limit: Limit, draws: Draws) -> Encoded:
         """From the increments of all days so far, as (day, …): twice the net wins, and the exposures."""
-        back = [int(root) for root in roots[: len(net)][::-1]]
-        net_wins, exposures = (_weighted(back, days) for days in (net, met))
-        return cls(_in_words(net_wins), _in_words(2 * exposures), norm)
+        net_wins, exposures = (_weighted(weights, days) for days in (net, met))
+        return cls(len(net), _in_words(net_wins), _in_words(2 * exposures), limit, draws)
 
     def __repr__(self) -> str:
         return "Encoded(confidential)"
 
 
-def _weighted(weights: list[int], days: Any) -> Any:
+def _weighted(weights: Sequence[int], days: Any) -> Any:
     return sum((weight * day for weight, day in zip(weights, days, strict=True)), days[0] * 0)
 
 
@@ -54,33 +96,3 @@ def _in_words(values: Any) -> Integers:
     if any(abs(value) >= 2**62 for value in flat):
         raise AssertionError("these counts are too large for the lattice of the board; nothing was released")
     return np.array(flat.tolist(), dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Norm:
-    """The squared norm of a contribution in whole numbers, and K."""
-
-    net: int
-    """the weight of the squares of twice the net wins"""
-    met: int
-    """of the squares of exposures"""
-    most: int
-    """K"""
-
-    @classmethod
-    def of(cls, noise: BoardNoise) -> Norm:
-        terms, finer = whole_squares(noise.clip)
-        room = (2 * noise.clip.norm * PERSON_GRID * finer) ** 2 * noise.factor.square
-        return cls(terms["net_wins"], terms["exposure"], math.floor(room))
-
-    def weight(self, before: int, mixed: int, square: int) -> tuple[int, int]:
-        """W, and what is then reached: from N, B and A."""
-        room = self.most - before
-        if room < 0 or square < 0:
-            raise AssertionError("somebody's limit was exceeded before")
-        if square == 0:
-            return PERSON_GRID, before  # what adds nothing is not bounded
-        # m ≤ (√(B² + A·room) − B)/A for whole m, if and only if mA + B ≤ ⌊√…⌋.
-        largest = (math.isqrt(mixed * mixed + square * room) - mixed) // square
-        chosen = max(0, min(PERSON_GRID, largest))
-        return chosen, before + 2 * chosen * mixed + chosen * chosen * square
