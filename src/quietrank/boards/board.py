@@ -408,10 +408,11 @@ def _privacy(
             f"say how much of the promise may fail, with {option('delta', '1e-6')}; or promise epsilon alone, with "
             f"{option('pure', True)}, which takes more noise"
         )
-    promised = Privacy(epsilon, "person", delta or 0.0, neighbours, clip=clip or CLIP, max_per_person=max_per_person)
-    if promised.delta:
-        return promised
-    return promised.changed(clip=clip, max_per_person=max_per_person or LIMIT)
+    if delta and clip is None:
+        clip = CLIP
+    if not delta and max_per_person is None:
+        max_per_person = LIMIT
+    return Privacy(epsilon, "person", delta or 0.0, neighbours, clip=clip, max_per_person=max_per_person)
 
 
 def _charged(terms: Terms) -> str:

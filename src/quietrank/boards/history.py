@@ -59,7 +59,9 @@ class BoardLaw(GaussianLaw):
         return np.asarray(noise * np.sqrt(rng.gamma(self.draws, 1 / self.draws, noise.shape)))
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() if self.draws == inf else {"kind": "laplace-sum", "sd": self.sigma, "draws": self.draws}
+        return (
+            super().to_dict() if self.draws == inf else {"kind": "laplace-sum", "sd": self.sigma, "draws": self.draws}
+        )
 
     def _sigmas(self) -> Floats:
         return np.asarray(super()._sigmas() * np.resize(self.relative, self.statistic.per_item * self.items))

@@ -36,9 +36,7 @@ def new(
     epsilon: Annotated[float, options.promise("ε of all days of the board together.", "E")],
     ledger: Annotated[Path, options.budget("Pay from this budget, once (see quietrank ledger).", "FILE")],
     delta: Annotated[float | None, options.promise("δ of all days of the board together.", "D")] = None,
-    pure: Annotated[
-        bool, options.promise("Instead of --delta: promise ε alone, which takes more noise.")
-    ] = False,
+    pure: Annotated[bool, options.promise("Instead of --delta: promise ε alone, which takes more noise.")] = False,
     unit: Annotated[str, options.promise("A board protects people.", "[person]")] = "person",
     neighbours: options.Neighbours = "replace",
     clip: Annotated[

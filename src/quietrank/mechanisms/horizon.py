@@ -235,9 +235,7 @@ def require_days(horizon: int, window: int | None) -> None:
     if not 1 <= horizon <= LONGEST:
         raise PrivacyError(f"{option('horizon')} must be a whole number from 1 to {LONGEST}; got {horizon}")
     if window is not None and not 1 <= window <= horizon:
-        raise PrivacyError(
-            f"{option('window')} must be a whole number from 1 to the horizon, {horizon}; got {window}"
-        )
+        raise PrivacyError(f"{option('window')} must be a whole number from 1 to the horizon, {horizon}; got {window}")
 
 
 def require_people(promise: Promise) -> None:

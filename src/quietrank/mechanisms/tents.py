@@ -52,23 +52,23 @@ class Tents:
     def __post_init__(self) -> None:
         require_days(self.horizon, self.window)
 
-    @property
-    def levels(self) -> int:
-        """In how many sums a vote is, where those of tents count HEIGHT times as much as a day."""
-        return 1 if self.horizon <= SHORT else 2
-
     @cached_property
     def heights(self) -> Integers:
         """D: the weight of each day in each tent, as (tent, day). Tents stand k = ⌊√(5T)⌋ days apart, which is within
         0.2 % of the best k; of the two around a day, the farther one has ⌊HEIGHT·(distance from the nearer)/k⌋."""
-        if self.levels == 1:
+        if self.horizon <= SHORT:
             return np.zeros((0, self.horizon), dtype=np.int64)
         apart, days = math.isqrt(5 * self.horizon), np.arange(self.horizon)
         tent, after = days // apart, days % apart
         heights = np.zeros((int(tent[-1]) + 2, self.horizon), dtype=np.int64)
         heights[tent + 1, days] = HEIGHT * (2 * after + 1) // (2 * apart)
         heights[tent, days] = HEIGHT - heights[tent + 1, days]
-        return heights
+        return heights[heights.any(axis=1)]
+
+    @property
+    def highest(self) -> int:
+        """The most that the weights of all tents at one day add up to."""
+        return int(self.heights.sum(axis=0).max(initial=0))
 
     @cached_property
     def of_tents(self) -> Integers:
@@ -120,7 +120,9 @@ class LaplaceBoardNoise(BoardNoise):
         statistic, tents = NetWinsAndExposures(share or NET_WINS_AND_SHOWN.beta), Tents(horizon, window)
         reach = cls(promise, statistic, tents, 1.0).reach / FINE
         # Rounded up, towards privacy; HEIGHT and 1/β are powers of 2, so that the other scales are exact.
-        scale = float_above(tents.levels * reach / Fraction(as_written(promise.privacy.epsilon)))
+        scale = float_above(
+            (1 + Fraction(tents.highest, HEIGHT)) * reach / Fraction(as_written(promise.privacy.epsilon))
+        )
         if not HEIGHT * scale / float(statistic.beta) <= LARGEST_SCALE:
             raise PrivacyError("epsilon is too small for noise of any use; choose a larger one")
         return cls(promise, statistic, tents, scale)
@@ -145,15 +147,9 @@ class LaplaceBoardNoise(BoardNoise):
 
     @property
     def loss(self) -> Cost:
-        """Days move by the reach and all tents together by HEIGHT times as much: exactly Δ/b + HEIGHT·Δ/(HEIGHT·b)."""
-        reach = self.reach / FINE
-        of_tents = sum((HEIGHT * reach / Fraction(self._scales(tent)[0]) for tent in self._one_tent), Fraction(0))
-        return Cost.pure(float_above(reach / Fraction(self._scales(1)[0]) + of_tents))
-
-    @property
-    def _one_tent(self) -> range:
-        """The number of the first tent, if there are any: all have the same noise."""
-        return range(self.tents.horizon + 1, self.tents.horizon + self.tents.levels)
+        """Δ·max_j Σ_k C_kj/b_k over the days j: that of the day itself, and those of the tents it is in."""
+        of_tents = Fraction(self.tents.highest, HEIGHT)
+        return Cost.pure(float_above((1 + of_tents) * self.reach / FINE / Fraction(self.scale)))
 
     def _scales(self, draw: int) -> tuple[float, float]:
         scale = self.scale if draw <= self.tents.horizon else HEIGHT * self.scale

@@ -36,7 +36,9 @@ class Draws:
     """what is drawn now, once, and kept if it is used again"""
 
     @classmethod
-    def of(cls, noise: BoardNoise, day: int, since: Sequence[int], parts: int, known: dict[Entry, tuple[int, int]]) -> Draws:
+    def of(
+        cls, noise: BoardNoise, day: int, since: Sequence[int], parts: int, known: dict[Entry, tuple[int, int]]
+    ) -> Draws:
         """For the items that joined on these days: a sum that ended before an item joined has nothing to protect."""
         places = [(place, joined) for place, joined in enumerate(list(since) * parts)]
         reaching = ((draw, noise.last_day(draw)) for draw in noise.mixing(day))
