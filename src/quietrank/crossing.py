@@ -150,7 +150,7 @@ def _draw(draws: Draws, noise: BoardNoise) -> None:
     for draw, places in draws.missing.items():
         by_law.setdefault(noise.noises(draw), []).extend((draw, place) for place in places)
     for (of_net_wins, of_exposures), entries in by_law.items():
-        net_wins, exposures = of_net_wins.draws(len(entries)), of_exposures.draws(len(entries))
+        net_wins, exposures = of_net_wins.draw_fresh(len(entries)), of_exposures.draw_fresh(len(entries))
         draws.fresh |= {
             entry: (int(net), int(met)) for entry, net, met in zip(entries, net_wins, exposures, strict=True)
         }

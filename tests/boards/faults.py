@@ -1,4 +1,6 @@
-"""Faults for boards, run as `python -m tests.boards.faults FOLDER ROUNDS SEED [pure]`: kill -9 at random moments of `update`.
+"""Faults for boards: kill -9 at random moments of `update`.
+
+Run as `python -m tests.boards.faults FOLDER ROUNDS SEED [pure]`; with the last word the board promises no delta.
 
 Runs in a process of its own, which imports everything once and forks a child per fault. Results go to stdout as JSON.
 """

@@ -96,7 +96,7 @@ def test_tents_stand_well_apart(horizon: int, monkeypatch: pytest.MonkeyPatch) -
     """No other distance has less noise by more than 1 %."""
     usual = mean_square(horizon)
     for apart in (isqrt(5 * horizon) * part // 8 for part in (4, 6, 7, 9, 10, 12)):
-        monkeypatch.setattr(module.math, "isqrt", lambda _, apart=apart: apart)
+        monkeypatch.setattr("quietrank.mechanisms.tents.math.isqrt", lambda _, apart=apart: apart)
         assert usual < 1.02 * mean_square(horizon)
         monkeypatch.undo()
 
@@ -177,7 +177,7 @@ def test_the_spread_is_that_of_the_draws() -> None:
     """In votes: the real samplers, many times."""
     made = noise(20)
     mixing = made.mixing(9)
-    drawn = sum(k * np.array(made.noises(draw)[0].draws(20_000), dtype=float) for draw, k in mixing.items())
+    drawn = sum(k * np.array(made.noises(draw)[0].draw_fresh(20_000), dtype=float) for draw, k in mixing.items())
     assert float(FINE / GRID) * np.std(drawn) == pytest.approx(made.spread(9), rel=0.05)  # 6 standard errors
 
 
@@ -192,7 +192,7 @@ def test_the_spread_is_that_of_the_draws() -> None:
 )
 def test_what_such_a_board_does_not_promise_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(PrivacyError, match=message):
-        noise(30, **changes)
+        noise(30, None, **changes)
 
 
 def test_scales_are_exact() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,58 +12,19 @@ from quietrank.boards.log import Log
 from quietrank.errors import BoardError
 from quietrank.estimate.noisy import GroupedTally, NoisyTally, shrunk
 from quietrank.maths.scores import RankOneDesign, rank_one_weights
-from quietrank.mechanisms.gaussian import GaussianLaw
+from quietrank.mechanisms.board_law import BoardLaw
 from quietrank.mechanisms.horizon import STEP
 from quietrank.mechanisms.mechanism import PublicPairs
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf
 from quietrank.promise.promise import FINE
 from quietrank.publish.release import Release
-from quietrank.statistics.statistic import Spread
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats
 
 MONTH = 30
 """days; exposures are kept by month, because items that join later are often stronger"""
-
-
-@dataclass(frozen=True)
-class BoardLaw(GaussianLaw):
-    """The noise of a board: less on items that joined later, which have a shorter history.
-
-    A sum of q equal draws of Laplace noise is normal noise times the root of a Gamma variable of shape q and mean 1;
-    the sum of unequal ones has the variance and the kurtosis of that with q = (Σc²)²/Σc⁴. q = ∞ is normal noise.
-    """
-
-    relative: tuple[float, ...] = ()
-    """of each item, to the largest"""
-    draws: float = inf
-    """q"""
-
-    @property
-    def spread(self) -> Spread:
-        return self.statistic.spread(self.sigma**2, 0.0, 3 / self.draws, self.share)
-
-    def cdf(self, x: Floats) -> Floats | None:
-        return super().cdf(x) if self.draws == inf else None
-
-    def log_density(self, noise: Floats) -> Floats | None:
-        return super().log_density(noise) if self.draws == inf else None
-
-    def sample(self, rng: np.random.Generator, draws: int) -> Floats:
-        noise = super().sample(rng, draws)
-        if self.draws == inf:
-            return noise
-        return np.asarray(noise * np.sqrt(rng.gamma(self.draws, 1 / self.draws, noise.shape)))
-
-    def to_dict(self) -> dict[str, Any]:
-        return (
-            super().to_dict() if self.draws == inf else {"kind": "laplace-sum", "sd": self.sigma, "draws": self.draws}
-        )
-
-    def _sigmas(self) -> Floats:
-        return np.asarray(super()._sigmas() * np.resize(self.relative, self.statistic.per_item * self.items))
 
 
 @dataclass(frozen=True)
@@ -116,7 +76,8 @@ class Reading:
         share, sigma, n = noise.statistic.beta, float(spreads.max()), len(self.since)
         values = np.concatenate([net_wins, float(share) * exposures]) / float(FINE)
         figures: dict[str, Any] = {
-            **noise.figures, "scale": sigma, "board": terms.board, terms.every.value: self.day, "horizon": terms.horizon,
+            **noise.figures, "scale": sigma, "board": terms.board, terms.every.value: self.day,
+            "horizon": terms.horizon,
         }  # fmt: skip
         relative, draws = tuple((spreads / sigma).tolist()), noise.equal_draws(self.day)
         law = BoardLaw(noise.statistic, n, sigma, float(share), relative, draws)

@@ -19,8 +19,7 @@ from quietrank.arrays import Integers
 from quietrank.errors import BoardError
 from quietrank.ledger.records import canonical, chained
 from quietrank.mechanisms.horizon import BoardNoise
-from quietrank.mechanisms.stream import GaussianBoardNoise
-from quietrank.mechanisms.tents import LaplaceBoardNoise
+from quietrank.mechanisms.registry import BOARD_NOISES
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.promise.promise import Promise
@@ -28,8 +27,6 @@ from quietrank.publish.tabular import privacy_from_dict, promise
 from quietrank.votes.daily.arrivals import Calendar
 
 FORMAT = "quietrank/board/1"
-NOISES: tuple[type[BoardNoise], ...] = (GaussianBoardNoise, LaplaceBoardNoise)
-"""all noise that a board may have; its promise says which"""
 
 
 class Every(StrEnum):
@@ -70,7 +67,7 @@ class Terms:
     def noise(self) -> BoardNoise:
         """The noise of every day; computed from these terms alone."""
         promised = Promise(self.privacy, Items(self.items), self.groups, GroupOf.VOTE, leaves_out=True)
-        (kind,) = (one for one in NOISES if one.is_for(self.privacy))
+        (kind,) = (one for one in BOARD_NOISES if one.is_for(self.privacy))
         return kind.over(promised, self.horizon, self.window)
 
     @property

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -39,7 +38,7 @@ STEP = FINE / GRID
 class Drawing(Protocol):
     """Independent draws of noise, as whole numbers of any size."""
 
-    def draws(self, size: int) -> Integers | list[int]: ...
+    def draw_fresh(self, size: int) -> Integers | list[int]: ...
 
 
 class Limit(Protocol):

@@ -103,8 +103,8 @@ class LaplaceBoardNoise(BoardNoise):
 
     tents: Tents
     scale: float
-    """of the noise on the net wins of a day, in steps of FINE; that of a tent is HEIGHT times as large, and on exposures
-    both are 1/β times as large"""
+    """b, of the noise on the net wins of a day, in steps of FINE; that of a tent is HEIGHT times as large, and both are
+    1/β times as large on exposures"""
     name = LAPLACE.name
     norm = "L1"
     keeps_draws = True

@@ -94,7 +94,7 @@ class LaplaceNoise:
     def add_to(self, values: Integers) -> Integers:
         return add_laplace(values, self.scale)
 
-    def draws(self, size: int) -> Integers | list[int]:
+    def draw_fresh(self, size: int) -> Integers | list[int]:
         """The noise alone, whatever its size."""
         return discrete_laplace(size, self.scale)
 

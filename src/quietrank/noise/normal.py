@@ -37,9 +37,9 @@ class RoundedGaussianNoise:
     """σ, in lattice steps"""
 
     def add_to(self, values: Integers) -> Integers:
-        return saturating_sum(values, self.draws(len(values)))
+        return saturating_sum(values, self.draw_fresh(len(values)))
 
-    def draws(self, size: int) -> Integers | list[int]:
+    def draw_fresh(self, size: int) -> Integers | list[int]:
         """The noise alone, whatever its size."""
         return rounded_normal(size, self.scale)
 

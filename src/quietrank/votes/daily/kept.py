@@ -176,7 +176,8 @@ class Kept:
                     GROUP BY i.person
                 ),
                 squares AS (
-                    SELECT person, {gram[-1]} * sum({product.format("t", "t")} + {limit.each} * t.met::HUGEINT) AS square
+                    SELECT person,
+                           {gram[-1]} * sum({product.format("t", "t")} + {limit.each} * t.met::HUGEINT) AS square
                     FROM today t GROUP BY person
                 )
                 SELECT v.person, coalesce(before.square, 0), coalesce(mixed.mixed, 0), squares.square
