@@ -140,6 +140,11 @@ def cross_day(encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
     if encoded.limit != noise.limit:
         raise AssertionError("these votes were not bounded in the way this noise was calibrated for")
     _draw(encoded.draws, noise)
+    return with_draws(encoded, noise)
+
+
+def with_draws(encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
+    """The encoded counts with noise that was drawn; for checking what was published once more."""
     net_wins, exposures = encoded.draws.mixed(noise.mixing(encoded.day), len(encoded.net_wins))
     return saturating_sum(encoded.net_wins, net_wins), saturating_sum(encoded.exposures, exposures)
 

@@ -20,7 +20,7 @@ from quietrank.boards import public_file
 from quietrank.boards.changes import Changes, changes
 from quietrank.boards.history import Reading, tally_of, without
 from quietrank.boards.log import Every, EveryWord, Log, Terms
-from quietrank.crossing import cross_board, cross_day
+from quietrank.crossing import cross_board, cross_day, with_draws
 from quietrank.errors import BoardError, VotesError, option
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.ledger.book import BudgetLedger
@@ -251,6 +251,20 @@ class Board:
             noise = log.terms.noise
             for day in range(1, self.days + 1):
                 kept.require_bounded(day, noise.gram(day), noise.limit)
+                if noise.keeps_draws:
+                    self._require_drawn(kept, day)
+
+    def _require_drawn(self, kept: Kept, day: int) -> None:
+        """What was published on this day must be its exact counts with the draws that are kept."""
+        encoded, shown = self._encoded(kept, day), self.log.days[day - 1]
+        agrees = not encoded.draws.missing
+        if agrees:
+            net_wins, exposures = with_draws(encoded, self.terms.noise)
+            agrees = (net_wins == shown.net_wins).all() and (exposures == shown.exposures).all()
+        if not agrees:
+            raise BoardError(
+                f"{kept.path} is damaged: the noise of {self.terms.every} {day} is not the one that is kept"
+            )
 
     # ---- what it does -----------------------------------------------------------------------------------------------
 
@@ -321,19 +335,24 @@ class Board:
 
     def _publish_next(self, kept: Kept, book: BudgetLedger) -> None:
         """Count, bound, encode, draw and commit one day; then note it in the ledger, then show it."""
-        terms, day = self.terms, self.days + 1
-        noise, listed, parts = terms.noise, self.log.listed(day), len(terms.groups or ("",))
+        noise, day = self.terms.noise, self.days + 1
         with kept.transaction():
             kept.count(day, noise.gram(day), noise.limit)
-            net, met = kept.sums(day, parts, listed)
-            known = kept.drawn(listed) if noise.keeps_draws else {}
-            draws = Draws.of(noise, day, self.log.since[:listed], parts, known)
-            net_wins, exposures = cross_day(Encoded.of(net, met, noise.weights(day), noise.limit, draws), noise)
+            encoded = self._encoded(kept, day)
+            net_wins, exposures = cross_day(encoded, noise)
             if noise.keeps_draws:
-                kept.keep(draws, listed)
+                kept.keep(encoded.draws, self.log.listed(day))
             longer = self.log.with_day(net_wins, exposures)
             kept.write(longer.lines[-1])
         self._show(longer, book)
+
+    def _encoded(self, kept: Kept, day: int) -> Encoded:
+        """The exact counts of a day that was counted, encoded, and what of its noise was drawn before."""
+        noise, listed, parts = self.terms.noise, self.log.listed(day), len(self.terms.groups or ("",))
+        net, met = kept.sums(day, parts, listed)
+        known = kept.drawn(listed) if noise.keeps_draws else {}
+        draws = Draws.of(noise, day, self.log.since[:listed], parts, known)
+        return Encoded.of(net, met, noise.weights(day), noise.limit, draws)
 
     def _settled(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
         """Read the log, and show what of it was not shown; returns the ledger that paid for the board."""

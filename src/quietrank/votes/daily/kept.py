@@ -215,8 +215,8 @@ class Kept:
     # ---- noise that is used again -----------------------------------------------------------------------------------
 
     def drawn(self, items: int) -> dict[Entry, tuple[int, int]]:
-        """What was drawn for earlier days, by draw and place, of so many items in each part."""
-        rows = self.db.execute("SELECT draw, part, item, net, met FROM kept.draws").fetchall()
+        """What was drawn so far, by draw and place, of so many items in each part."""
+        rows = self.db.execute("SELECT draw, part, item, net, met FROM kept.draws WHERE item < ?", [items]).fetchall()
         return {(draw, part * items + item): (net, met) for draw, part, item, net, met in rows}
 
     def keep(self, draws: Draws, items: int) -> None:
