@@ -333,6 +333,17 @@ def test_a_line_that_was_cut_off_was_never_shown(tmp_path: Path) -> None:
     assert board.path.read_bytes() == whole
 
 
+def test_boards_from_before_go_on(tmp_path: Path) -> None:
+    """With delta no draw is kept: a confidential file without a place for draws will do, and the terms say the same."""
+    board = new_board(tmp_path)
+    update(board, some_votes(1), 1)
+    with kept.opened(confidential(board.path)) as opened:
+        opened.db.execute("DROP TABLE kept.draws")
+    assert set(board.terms.to_dict()["noise"]) == {"sigma", "share", "reach"}
+    assert update(Board.open(board.path), some_votes(2), 2) == [2]
+    Board.open(board.path).verify()
+
+
 def test_words_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     board = new_board(tmp_path)
     with pytest.raises(VotesError, match="day_column"):

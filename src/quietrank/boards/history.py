@@ -76,8 +76,7 @@ class Reading:
         share, sigma, n = noise.statistic.beta, float(spreads.max()), len(self.since)
         values = np.concatenate([net_wins, float(share) * exposures]) / float(FINE)
         figures: dict[str, Any] = {
-            **noise.figures, "scale": sigma, "board": terms.board, terms.every.value: self.day,
-            "horizon": terms.horizon,
+            **noise.figures(sigma), "board": terms.board, terms.every.value: self.day, "horizon": terms.horizon,
         }  # fmt: skip
         relative, draws = tuple((spreads / sigma).tolist()), noise.equal_draws(self.day)
         law = BoardLaw(noise.statistic, n, sigma, float(share), relative, draws)

@@ -218,10 +218,9 @@ class BoardNoise(ABC):
         """How many equal draws of Laplace noise the noise of a board is like: (Σc²)²/Σc⁴; infinite if it is normal."""
         return math.inf
 
-    @property
-    def figures(self) -> dict[str, Figure]:
-        """What a release says about the noise, apart from its spread."""
-        return {"sensitivity": self.sensitivity, "norm": self.norm}
+    def figures(self, spread: float) -> dict[str, Figure]:
+        """What a release says about the noise of a board with this spread."""
+        return {"sensitivity": self.sensitivity, "norm": self.norm, "scale": spread}
 
     @property
     @abstractmethod

@@ -199,9 +199,8 @@ class GaussianBoardNoise(BoardNoise):
         drawn[:day] = self.sigma * self.in_all(day)
         return drawn
 
-    @property
-    def figures(self) -> dict[str, Figure]:
-        return super().figures | {"rho": self.loss.rho or 0.0}
+    def figures(self, spread: float) -> dict[str, Figure]:
+        return super().figures(spread) | {"rho": self.loss.rho or 0.0}
 
     @property
     def about(self) -> dict[str, Any]:

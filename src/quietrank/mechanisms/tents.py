@@ -22,6 +22,7 @@ from quietrank.errors import PrivacyError, option
 from quietrank.maths.shares import best_share
 from quietrank.mechanisms.horizon import GRID, BoardNoise, Weight, require_days, require_people
 from quietrank.mechanisms.laplace import LAPLACE, l1_reach
+from quietrank.mechanisms.mechanism import Figure
 from quietrank.noise.lattice import LaplaceNoise
 from quietrank.noise.words import LARGEST_SCALE
 from quietrank.promise.accounting import Cost, as_written
@@ -198,6 +199,10 @@ class LaplaceBoardNoise(BoardNoise):
     def equal_draws(self, day: int) -> float:
         squares = np.square(self.drawn(day))
         return float(squares.sum() ** 2 / np.square(squares).sum())
+
+    def figures(self, spread: float) -> dict[str, Figure]:
+        """The scale is that of the draw for one day."""
+        return super().figures(spread) | {"scale": self.scale * float(FINE)}
 
     @property
     def about(self) -> dict[str, Any]:
