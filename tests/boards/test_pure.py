@@ -215,6 +215,19 @@ def test_every_draw_is_made_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("with_tents")
+def test_draws_of_groups_stay_with_their_items(tmp_path: Path) -> None:
+    """Where items join, those of the second group move to other places in the vector; their draws move with them."""
+    board = new_board(tmp_path, pure=True, by="lang", groups=["en", "de"])
+    for t in (1, 2):
+        votes_of_day: list[Row] = [(f"p{k}", "a", "b", f"{t}-{k}", t) for k in range(4)]
+        langs = {"lang": pa.array(["en", "de"] * 2)}
+        board.update(table(votes_of_day, **langs), until=day(t), day_column="day", id="id")
+        board.add_items([f"new{t}"])
+    board.update(table(votes_of_day, **langs), until=day(4), day_column="day", id="id")
+    board.verify()
+
+
+@pytest.mark.usefixtures("with_tents")
 def test_a_draw_that_is_made_twice_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: what was drawn for earlier days is forgotten. Two draws for one sum average out."""
     board = new_board(tmp_path, horizon=6, pure=True)
