@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.errors import PrivacyError, VotesError
+from quietrank.mechanisms.horizon import BoardNoise
 from quietrank.mechanisms.limit import LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Noised, PublicPairs, PublicSets
 from quietrank.mechanisms.scatter import Around, ScatterNoise
-from quietrank.mechanisms.stream import BoardNoise, Norm
+from quietrank.noise.words import saturating_sum
 from quietrank.promise.accounting import Charge, Cost, Ledger, as_written
 from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Promise
-from quietrank.votes.daily.limits import Encoded
+from quietrank.votes.daily.limits import Draws, Encoded
 from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:
@@ -129,16 +130,39 @@ def cross_board(noise: BoardNoise, ledger: Ledger, what: str) -> str:
 
 
 def cross_day(encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
-    """What is published on one day of a board that was paid for: net wins and exposures, encoded, with fresh noise.
+    """What is published on one day of a board that was paid for: net wins and exposures, encoded, with noise.
 
     People are bounded over the whole horizon, so that all days together keep the promise (docs/proofs/boards.md).
-    Whoever calls this writes the result down before anybody sees it, and never asks again for a day that was written.
+    Whoever calls this writes the result down before anybody sees it, and the draws with it where they are used again;
+    and never asks again for a day that was written.
     """
     _require_board(noise)
-    if encoded.norm != Norm.of(noise):
+    if encoded.limit != noise.limit:
         raise AssertionError("these votes were not bounded in the way this noise was calibrated for")
-    of_net_wins, of_exposures = noise.noises()
-    return of_net_wins.add_to(encoded.net_wins), of_exposures.add_to(encoded.exposures)
+    _draw(encoded.draws, noise)
+    return with_draws(encoded, noise)
+
+
+def with_draws(encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
+    """The encoded counts with noise that was drawn; for checking what was published once more.
+
+    The sums are exact, and only then cut off at 64 bits, which readers see by what is published: cutting counts off
+    before noise that days share would break the promise, and an error would tell that one more vote was too many.
+    """
+    net_wins, exposures = encoded.draws.mixed(noise.mixing(encoded.day), len(encoded.net_wins))
+    return saturating_sum(encoded.net_wins, net_wins), saturating_sum(encoded.exposures, exposures)
+
+
+def _draw(draws: Draws, noise: BoardNoise) -> None:
+    """Make the draws that a day uses and that were not made before; those of one law together."""
+    by_law: dict[Any, list[tuple[int, int]]] = {}
+    for draw, places in draws.missing.items():
+        by_law.setdefault(noise.noises(draw), []).extend((draw, place) for place in places)
+    for (of_net_wins, of_exposures), entries in by_law.items():
+        net_wins, exposures = of_net_wins.draw_fresh(len(entries)), of_exposures.draw_fresh(len(entries))
+        draws.fresh |= {
+            entry: (int(net), int(met)) for entry, net, met in zip(entries, net_wins, exposures, strict=True)
+        }
 
 
 def _require_board(noise: BoardNoise) -> None:

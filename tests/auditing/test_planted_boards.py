@@ -16,7 +16,8 @@ from quietrank.boards import board as board_module
 from quietrank.boards.board import Board
 from quietrank.errors import BoardError
 from quietrank.mechanisms import stream
-from quietrank.mechanisms.stream import BoardNoise, Factor, Norm
+from quietrank.mechanisms.horizon import GRID, Norm
+from quietrank.mechanisms.stream import Factor, GaussianBoardNoise
 from quietrank.noise.normal import RoundedGaussianNoise
 from quietrank.promise.every import Every
 from quietrank.votes.daily.kept import Kept
@@ -194,7 +195,7 @@ def late_votes_on_their_own_day(monkeypatch: pytest.MonkeyPatch) -> None:
 def decoded_with_r_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     def unrounded(self: Factor, summed: int) -> Any:
         exact = replace(self)
-        roots = [float(r) * stream.GRID for r in stream._exact_roots(self.horizon, self.window)]
+        roots = [float(r) * GRID for r in stream._exact_roots(self.horizon, self.window)]
         object.__setattr__(exact, "__dict__", {**exact.__dict__, "roots": np.array(roots)})
         return honest(exact, summed)
 
@@ -207,7 +208,7 @@ def noise_used_on_two_days(monkeypatch: pytest.MonkeyPatch) -> None:
     honest: Any = crossing.cross_day
     drawn: dict[int, tuple[Any, Any]] = {}
 
-    def cross_day(encoded: Encoded, noise: BoardNoise) -> tuple[Any, Any]:
+    def cross_day(encoded: Encoded, noise: GaussianBoardNoise) -> tuple[Any, Any]:
         size = len(encoded.net_wins)
         if size in drawn:
             net, met = drawn.pop(size)
@@ -229,7 +230,7 @@ def noise_once_per_night(monkeypatch: pytest.MonkeyPatch) -> None:
         nights.clear()
         return honest(self, *sources, **words)
 
-    def cross_day(encoded: Encoded, noise: BoardNoise) -> tuple[Any, Any]:
+    def cross_day(encoded: Encoded, noise: GaussianBoardNoise) -> tuple[Any, Any]:
         if not nights:
             released = crossing.cross_day(encoded, noise)
             nights["net"], nights["met"] = released[0] - encoded.net_wins, released[1] - encoded.exposures
@@ -248,7 +249,7 @@ def half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def exposures_with_the_noise_of_net_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     """σ instead of σ/β."""
-    monkeypatch.setattr(BoardNoise, "noises", lambda self: (RoundedGaussianNoise(self.scale),) * 2)
+    monkeypatch.setattr(GaussianBoardNoise, "noises", lambda self: (RoundedGaussianNoise(self.scale),) * 2)
 
 
 def a_seed_in_every_draw(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,18 +262,16 @@ def a_seed_in_every_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 def the_reach_of_one_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for C, where people are bounded by C√S."""
     monkeypatch.setattr(
-        BoardNoise, "reach", property(lambda self: self.promise.reach(self.statistic.l2) * self.clip.norm**2)
+        GaussianBoardNoise, "reach", property(lambda self: self.promise.reach(self.statistic.l2) * self.clip.norm**2)
     )
 
 
 def shown_before_it_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     def publish_next(self: Board, kept: Kept, book: Any) -> None:
         noise, day = self.terms.noise, self.days + 1
-        norm, parts = Norm.of(noise), len(self.terms.groups or ("",))
         with kept.transaction():
-            kept.count(day, noise.factor.gram(day), norm)
-            net, met = kept.sums(day, parts, self.log.listed(day))
-            longer = self.log.with_day(*self._drawn(Encoded.of(net, met, noise.factor.roots, norm), noise))
+            kept.count(day, noise.gram(day), noise.limit)
+            longer = self.log.with_day(*self._drawn(self._encoded(kept, day), noise))
             self._show(longer, book)
             kept.write(longer.lines[-1])
 

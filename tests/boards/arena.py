@@ -39,9 +39,10 @@ def some_votes(days: int, people: int = 6) -> list[Row]:
 
 
 def new_board(folder: Path, *, horizon: int = 6, **terms: Any) -> Board:
+    delta = 0.0 if terms.get("pure") else 1e-6
     if not (folder / "ledger").exists():
-        BudgetLedger.create(folder / "ledger", 2, 1e-6, data="arena", unit="person")
-    options: dict[str, Any] = {"epsilon": 2, "delta": 1e-6, "every": "day", "start": START}
+        BudgetLedger.create(folder / "ledger", 2, delta, data="arena", unit="person")
+    options: dict[str, Any] = {"epsilon": 2, "delta": delta, "every": "day", "start": START}
     return Board.create(folder / "board", ITEMS, ledger=folder / "ledger", horizon=horizon, **(options | terms))
 
 

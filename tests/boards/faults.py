@@ -1,4 +1,6 @@
-"""Faults for boards, run as `python -m tests.boards.faults FOLDER ROUNDS SEED`: kill -9 at random moments of `update`.
+"""Faults for boards: kill -9 at random moments of `update`.
+
+Run as `python -m tests.boards.faults FOLDER ROUNDS SEED [pure]`; with the last word the board promises no delta.
 
 Runs in a process of its own, which imports everything once and forks a child per fault. Results go to stdout as JSON.
 """
@@ -22,13 +24,13 @@ from quietrank.votes.daily import kept
 from tests.boards.arena import new_board, some_votes, update
 
 
-def kills(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
+def kills(folder: Path, rounds: int, seed: int, *, pure: bool = False) -> dict[str, Any]:
     """Publish day after day, and kill most of the updates; now and then one is let through."""
     rng, horizon = random.Random(seed), rounds
     rows = some_votes(horizon, people=8)
-    board, whole = new_board(folder, horizon=horizon), folder / "undisturbed"
+    board, whole = new_board(folder, horizon=horizon, pure=pure), folder / "undisturbed"
     whole.mkdir()
-    undisturbed = new_board(whole, horizon=horizon)
+    undisturbed = new_board(whole, horizon=horizon, pure=pure)
     began = time.perf_counter()
     update(undisturbed, rows, 1)
     duration, died, broken, shown = time.perf_counter() - began, 0, [], list(board.log.lines)
@@ -77,4 +79,4 @@ def killed(work: Callable[[], object], delay: float) -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(kills(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))
+    print(json.dumps(kills(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), pure="pure" in sys.argv[4:])))

@@ -16,6 +16,7 @@ from quietrank.boards.board import Board, confidential
 from quietrank.boards.log import Log
 from quietrank.errors import BoardError, BudgetError, LedgerError, QuietrankError, VotesError
 from quietrank.ledger.book import BudgetLedger
+from quietrank.mechanisms.stream import Factor
 from quietrank.publish.release import Release
 from quietrank.votes.daily import kept
 from quietrank.votes.daily.limits import Encoded
@@ -94,7 +95,7 @@ def test_what_is_published_is_the_encoded_sum(tmp_path: Path, exact: list[Encode
     rows: list[Row] = [("u", "a", "b", "1", 1), ("v", "a", "c", "2", 2), ("v", "b", "c", "3", 3)]
     board = new_board(tmp_path, clip=100)
     update(board, rows, 3)
-    roots = [int(r) for r in board.terms.noise.factor.roots[:3]]
+    roots = [int(r) for r in Factor(board.terms.horizon).roots[:3]]
     days = [[1, -1, 0], [1, 0, -1], [0, 1, -1]]
     for t in (1, 2, 3):
         net = np.sum([roots[t - j] * np.array(days[j - 1]) for j in range(1, t + 1)], axis=0) * 2**20
@@ -152,7 +153,7 @@ def test_late_changed_and_vanished_rows(tmp_path: Path, exact: list[Encoded]) ->
     late: Row = ("v", "c", "b", "9", 1)
     update(board, [changed, late], 2)
     update(board, [], 3)
-    roots = board.terms.noise.factor.roots
+    roots = Factor(board.terms.horizon).roots
     unit = 2**20
     assert board.log.days[0].net_wins.tolist() == [unit * 2**12, -unit * 2**12, 0]
     assert board.log.days[1].net_wins.tolist() == [unit * roots[1], -unit * (roots[0] + roots[1]), unit * roots[0]]
@@ -165,7 +166,7 @@ def test_two_people_may_share_an_id(tmp_path: Path, exact: list[Encoded]) -> Non
     update(board, [("u", "a", "b", "1", 1), ("v", "a", "b", "1", 1), ("u", "a", "b", "1", 1)], 1)
     assert board.log.days[0].exposures[0] == 2 * 2 * 2**32
     update(board, [("u", "a", "b", "1", 2), ("u", "a", "b", "2", 2)], 2)
-    roots = board.terms.noise.factor.roots
+    roots = Factor(board.terms.horizon).roots
     assert board.log.days[1].exposures[0] == 2 * 2**20 * (2 * roots[1] + roots[0])
 
 
@@ -175,7 +176,7 @@ def test_without_ids_a_vote_is_what_it_says(tmp_path: Path, exact: list[Encoded]
     rows: list[Row] = [("u", "a", "b", "", 1), ("u", "a", "b", "", 1)]
     update(board, rows, 1, id=None)
     update(board, [*rows, ("u", "a", "b", "", 1)], 2, id=None)
-    roots = board.terms.noise.factor.roots
+    roots = Factor(board.terms.horizon).roots
     assert board.log.days[1].exposures[0] == 2 * 2**20 * (2 * roots[1] + roots[0])
 
 
@@ -199,7 +200,7 @@ def test_a_person_is_one_whatever_the_type_of_the_id(tmp_path: Path, exact: list
     board.update(number, until=day(1), day_column="day")
     text = pa.table({"person": ["7"] * 9, "winner": ["a"] * 9, "loser": ["b"] * 9, "day": [day(2)] * 9})
     board.update(text, until=day(2), day_column="day")
-    roots = board.terms.noise.factor.roots
+    roots = Factor(board.terms.horizon).roots
     first = board.log.days[0].net_wins[0]
     assert board.log.days[1].net_wins[0] <= first * roots[1] / roots[0] + 1e-3 * first
 
@@ -249,7 +250,7 @@ def test_a_forgotten_person_does_not_return(tmp_path: Path, exact: list[Encoded]
     assert board.forget("u")
     assert not board.forget("u")
     update(board, [("u", "a", "b", "1", 1), ("u", "a", "b", "2", 2)], 2)
-    roots = board.terms.noise.factor.roots
+    roots = Factor(board.terms.horizon).roots
     assert board.log.days[1].exposures[0] == 2 * 2**20 * 2 * roots[1]
 
 
@@ -330,6 +331,17 @@ def test_a_line_that_was_cut_off_was_never_shown(tmp_path: Path) -> None:
     assert torn.days == 1
     assert update(torn, some_votes(2), 2) == []
     assert board.path.read_bytes() == whole
+
+
+def test_boards_from_before_go_on(tmp_path: Path) -> None:
+    """With delta no draw is kept: a confidential file without a place for draws will do, and the terms say the same."""
+    board = new_board(tmp_path)
+    update(board, some_votes(1), 1)
+    with kept.opened(confidential(board.path)) as opened:
+        opened.db.execute("DROP TABLE kept.draws")
+    assert set(board.terms.to_dict()["noise"]) == {"sigma", "share", "reach"}
+    assert update(Board.open(board.path), some_votes(2), 2) == [2]
+    Board.open(board.path).verify()
 
 
 def test_words_that_make_no_sense_are_refused(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 
 
-def kill_updates(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.boards.faults", str(folder), str(rounds), str(seed)]
+def kill_updates(folder: Path, rounds: int, seed: int, *words: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.boards.faults", str(folder), str(rounds), str(seed), *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
@@ -23,11 +23,12 @@ def kill_updates(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("words", [(), ("pure",)], ids=["gaussian", "pure"])
 @pytest.mark.parametrize("rounds", [12, pytest.param(300, marks=pytest.mark.slow)])
-def test_every_day_is_published_once_whatever_is_killed(rounds: int, tmp_path: Path) -> None:
+def test_every_day_is_published_once_whatever_is_killed(rounds: int, words: tuple[str, ...], tmp_path: Path) -> None:
     """kill -9 at random moments: each day once, nothing that was shown changes, the same votes are counted as without
     any fault, the files agree, and nothing is left behind."""
-    found = kill_updates(tmp_path, rounds, seed=rounds)
+    found = kill_updates(tmp_path, rounds, rounds, *words)
     assert found["killed"] > 0
     assert found["broken"] == []
     assert found["days"] == list(range(1, found["horizon"] + 1))

@@ -12,10 +12,11 @@ import pytest
 
 from quietrank.boards.board import Board, confidential
 from quietrank.boards.history import Reading
+from quietrank.crossing import cross_day
 from quietrank.errors import BoardError, VotesError
-from quietrank.mechanisms.stream import FULL, Norm
+from quietrank.mechanisms.horizon import GRID
 from quietrank.votes.daily import kept
-from quietrank.votes.daily.limits import Encoded
+from quietrank.votes.daily.limits import Draws, Encoded
 from tests.boards.arena import Row, day, new_board, some_votes, update
 
 
@@ -118,14 +119,17 @@ def test_whoever_votes_too_often_counts_for_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_sums_that_do_not_fit_are_cut_off(tmp_path: Path) -> None:
-    """Entry by entry, so that neighbours move no further apart; readers are told, by what is published."""
+    """After the noise, which is added exactly; readers are told, by what is published."""
     board = new_board(tmp_path)
     update(board, some_votes(1), 1)
-    norm, huge = Norm.of(board.terms.noise), 2**70
+    noise, huge = board.terms.noise, 2**70
     days = np.array([[[huge, -huge, 5]]], dtype=object)
-    encoded = Encoded.of(days, abs(days), board.terms.noise.factor.roots, norm)
-    assert encoded.net_wins.tolist() == [FULL, -FULL, 5 * 2**12]
-    log = board.log.with_day(encoded.net_wins, encoded.exposures)
+    draws = Draws.of(noise, 1, (1, 1, 1), 1, {})
+    encoded = Encoded.of(days, abs(days), noise.weights(1), noise.limit, draws)
+    assert encoded.net_wins.tolist() == [huge * GRID, -huge * GRID, 5 * GRID]
+    net_wins, exposures = cross_day(encoded, noise)
+    assert net_wins[:2].tolist() == [2**63 - 1, 1 - 2**63]
+    log = board.log.with_day(net_wins, exposures)
     assert Reading(log, 1).board()[0].shape == (3,)
     with pytest.raises(BoardError, match="more votes than a board can hold"):
         Reading(log, 2).board()

@@ -15,7 +15,7 @@ import pytest
 from quietrank.boards import board as boards
 from quietrank.boards.board import Board
 from quietrank.ledger.book import BudgetLedger
-from quietrank.mechanisms.stream import STEP
+from quietrank.mechanisms.horizon import STEP
 from quietrank.votes.daily.limits import Encoded
 
 START = date(2026, 1, 1)
@@ -136,7 +136,7 @@ def test_the_clip_of_a_single_release_is_not_enough(tmp_path: Path, monkeypatch:
 
 def test_a_limit_per_day_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: everybody starts anew every day."""
-    from quietrank.mechanisms.stream import Norm
+    from quietrank.mechanisms.horizon import Norm
 
     honest = Norm.weight
     monkeypatch.setattr(Norm, "weight", lambda self, before, mixed, square: honest(self, 0, 0, square))

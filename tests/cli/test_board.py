@@ -35,12 +35,16 @@ def call(run: Run, *words: object) -> tuple[int, str, str]:
 @pytest.fixture
 def board(tmp_path: Path, run: Run) -> Path:
     """A board of four weeks, of which two are published."""
+    return two_weeks(tmp_path, run, ("--delta", 1e-6), ("--delta", 1e-6))
+
+
+def two_weeks(tmp_path: Path, run: Run, paid: tuple[object, ...], promised: tuple[object, ...]) -> Path:
     votes, place = votes_file(tmp_path, 14), tmp_path / "arena.board"
     budget = tmp_path / "budget.db"
-    words = ("--epsilon", 2, "--delta", 1e-6)
-    assert run("ledger", "new", budget, "--data", "arena", "--unit", "person", *words).code == 0
+    words = ("--epsilon", 2)
+    assert run("ledger", "new", budget, "--data", "arena", "--unit", "person", *words, *paid).code == 0
     code, out, err = call(
-        run, "new", place, "--items", ",".join(ITEMS), *words, "--ledger", budget, "--horizon", 4, "--start",
+        run, "new", place, "--items", ",".join(ITEMS), *words, *promised, "--ledger", budget, "--horizon", 4, "--start",
         "2026-01-01", "--unit", "person",
     )  # fmt: skip
     assert (code, "0 of 4 weeks published" in out, "confidential" in err) == (0, True, True), err
@@ -67,6 +71,25 @@ def test_from_a_new_board_to_its_page(board: Path, tmp_path: Path, run: Run) -> 
     assert (code, "intact" in out) == (0, True), err
     (tmp_path / "page.html").unlink()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_board_without_delta(tmp_path: Path, run: Run) -> None:
+    """From a new board to its page, and a model that joins; the promise names no δ, and holds for all weeks."""
+    place = two_weeks(tmp_path, run, (), ("--pure", "--max-per-person", 4))
+    code, out, err = call(run, "show", place)
+    shown = " ".join(out.split())
+    assert code == 0, err
+    assert "m0" in shown
+    assert "total weight of at most 4" in shown
+    assert "all 4 weeks together" in shown
+    assert "give or take" not in shown
+    assert "δ" not in call(run, "verify", place)[1]
+    assert call(run, "show", place, "--since", 1)[0] == 0
+    assert call(run, "report", place, "--out", tmp_path / "page.html")[0] == 0
+    assert call(run, "add-items", place, "m6")[0] == 0
+    columns = ("--day-column", "tstamp", "--id", "vote", "--until", "2026-01-21")
+    assert "3 of 4 weeks" in call(run, "update", place, tmp_path / "votes.csv", *columns)[1]
+    assert "intact" in call(run, "verify", place)[1]
 
 
 def test_items_and_people(board: Path, run: Run) -> None:
@@ -99,6 +122,8 @@ def test_a_plan_needs_no_board(tmp_path: Path, run: Run) -> None:
     [
         (("new", "{board}", "--unit", "comparison"), 2, "protects people"),
         (("new", "{board}"), 1, "exists already"),
+        (("new", "{board}", "--pure"), 1, "leave --delta out"),
+        (("new", "{board}", "--max-per-person", "5"), 1, "or use it with --pure"),
         (("update", "{board}", "{votes}"), 1, "--day-column"),
         (("update", "{board}", "{votes}", "--day-column", "when"), 1, "no column 'when'"),
         (("update", "{board}", "{votes}", "--day-column", "tstamp", "--items", "a,b"), 1, "fixed when a board is made"),

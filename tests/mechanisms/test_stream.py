@@ -11,7 +11,8 @@ import pytest
 
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.gaussian import GAUSSIAN
-from quietrank.mechanisms.stream import GRID, STEP, BoardNoise, Factor
+from quietrank.mechanisms.horizon import GRID, STEP
+from quietrank.mechanisms.stream import Factor, GaussianBoardNoise
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Promise
@@ -21,8 +22,8 @@ ITEMS = Items(tuple(f"m{k}" for k in range(20)))
 PRIVACY = Privacy(2, "person", delta=1e-6, clip=3)
 
 
-def noise(factor: Factor, **changes: object) -> BoardNoise:
-    return BoardNoise.calibrated(Promise(PRIVACY.changed(**changes), ITEMS), factor)
+def noise(factor: Factor, **changes: object) -> GaussianBoardNoise:
+    return GaussianBoardNoise.calibrated(Promise(PRIVACY.changed(**changes), ITEMS), factor)
 
 
 def matrix(factor: Factor) -> np.ndarray:
@@ -70,12 +71,11 @@ def test_the_noise_of_a_year() -> None:
     and a week have less noise than a board, over a month more; a year of weeks 2.32."""
     factor = Factor(365)
     single = GAUSSIAN.calibrate(Promise(PRIVACY, ITEMS), NET_WINS_AND_EXPOSURES).noise_sd
-    of_day = noise(factor).sigma / single
-    assert [of_day * factor.spread(t) for t in (1, 30, 365)] == pytest.approx([1.716, 2.514, 2.944], rel=1e-3)
-    changes = [of_day * factor.spread_of_change(365, g) for g in (1, 7, 30)]
+    year = noise(factor)
+    assert [year.spread(t) / single for t in (1, 30, 365)] == pytest.approx([1.716, 2.514, 2.944], rel=1e-3)
+    changes = [year.spread_of_change(365, 365 - g) / single for g in (1, 7, 30)]
     assert changes == pytest.approx([1.94, 2.71, 3.17], rel=3e-3)
-    weeks = Factor(52)
-    assert noise(weeks).sigma / single * weeks.spread(52) == pytest.approx(2.3225, rel=1e-3)
+    assert noise(Factor(52)).spread(52) / single == pytest.approx(2.3225, rel=1e-3)
 
 
 @pytest.mark.parametrize("factor", [Factor(20), Factor(20, 5)])
@@ -85,12 +85,15 @@ def test_the_spread_is_that_of_what_is_read_back(factor: Factor) -> None:
     A = np.tril(np.ones((20, 20)))
     boards = (A if factor.window is None else A - np.tril(np.ones((20, 20)), -factor.window)) @ np.linalg.inv(R)
     in_all = A @ np.linalg.inv(R)
+    made = noise(factor)
     for t, g in ((20, 1), (20, 7), (11, 10), (6, 6)):
         before = boards[t - g - 1] if t > g else np.zeros(20)
-        assert factor.spread(t) == pytest.approx(np.linalg.norm(boards[t - 1]))
-        assert factor.spread_of_change(t, g) == pytest.approx(np.linalg.norm(boards[t - 1] - before))
+        assert made.spread(t) / made.sigma == pytest.approx(np.linalg.norm(boards[t - 1]))
+        if t > g:
+            change = np.linalg.norm(boards[t - 1] - before)
+            assert made.spread_of_change(t, t - g) / made.sigma == pytest.approx(change)
         start = in_all[t - g - 1] if t > g else np.zeros(20)
-        assert factor.spread_of_days(t, g) == pytest.approx(np.linalg.norm(in_all[t - 1] - start))
+        assert made.spread_of_days(t - g, t) / made.sigma == pytest.approx(np.linalg.norm(in_all[t - 1] - start))
 
 
 def test_a_window_pays_for_its_signs() -> None:
@@ -119,7 +122,7 @@ def test_the_loss_is_the_promise(neighbours: str) -> None:
     ("changes", "message"),
     [
         ({"unit": "comparison", "clip": None}, "protects people"),
-        ({"clip": None, "max_per_person": 5}, "bounded by clip"),
+        ({"clip": None, "max_per_person": 5}, "bounded by clip .*leave max_per_person out"),
         ({"clip": 5000}, "at most 1024"),
     ],
 )

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import quietrank as qr
-from quietrank.mechanisms.stream import BoardNoise, Factor
+from quietrank.mechanisms.stream import Factor, GaussianBoardNoise
 from quietrank.planning import left as limits
 from quietrank.planning.crowd import Crowd, Habit, People
 from quietrank.planning.left import Cells, left, limited
@@ -26,9 +26,9 @@ SURVEY = Survey(20, 1, 1)
 PRIVACY = Privacy(2, "person", delta=1e-6, clip=2)
 
 
-def noise(horizon: int, clip: float, items: int = 20) -> BoardNoise:
+def noise(horizon: int, clip: float, items: int = 20) -> GaussianBoardNoise:
     promise = Promise(PRIVACY.changed(clip=clip), Items(tuple(item_names(items))), leaves_out=True)
-    return BoardNoise.calibrated(promise, Factor(horizon))
+    return GaussianBoardNoise.calibrated(promise, Factor(horizon))
 
 
 BOARDS = {

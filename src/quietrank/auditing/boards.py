@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,17 +23,20 @@ import numpy as np
 from quietrank import crossing
 from quietrank.arrays import Integers
 from quietrank.auditing import losses, streams
-from quietrank.auditing.distribution import BLOCK, Fit, gaussian_parts, in_children, independent
+from quietrank.auditing.distribution import BLOCK, Fit, gaussian_parts, in_children, independent, laplace_parts
 from quietrank.auditing.streams import BoardCase, Schedule, Stream
 from quietrank.boards.board import Board
 from quietrank.boards.history import Reading
 from quietrank.boards.log import Log
 from quietrank.errors import QuietrankError
 from quietrank.ledger.book import BudgetLedger
-from quietrank.mechanisms.stream import STEP, BoardNoise, Norm
+from quietrank.mechanisms.horizon import GRID, STEP, BoardNoise
+from quietrank.mechanisms.stream import GaussianBoardNoise
+from quietrank.mechanisms.tents import LaplaceBoardNoise
+from quietrank.promise.accounting import as_written
 from quietrank.promise.promise import PERSON_GRID
 from quietrank.votes.daily.kept import Kept
-from quietrank.votes.daily.limits import Encoded
+from quietrank.votes.daily.limits import Draws, Encoded
 
 READ_BACK = 1e-6
 """votes: how far what is read back may be from the sum, for the rounding of doubles; r unrounded is 10^-4 off"""
@@ -53,6 +56,10 @@ class Law(Protocol):
         """How far the encoded sums of all days moved, as a part of what the noise was calibrated for; exactly. A power
         of it will do: it is compared with 1."""
 
+    def fresh(self, deviations: Sequence[Values]) -> list[Values]:
+        """The noise that was drawn for each day, from what was added to the sums of all days so far; none where that
+        cannot be told."""
+
     def epsilon(self, apart: Sequence[Values], delta: float) -> float:
         """The exact loss of the whole stream: the smallest ε at this δ."""
 
@@ -64,38 +71,90 @@ class Law(Protocol):
 class GaussianStream:
     """Independent Gaussian noise on every day and entry: what counts is the L2 norm of the difference over all days."""
 
-    noise: BoardNoise
+    noise: GaussianBoardNoise
 
     def part(self, apart: Sequence[Values]) -> Fraction:
         """The squares. In units of the noise that is drawn: σ on net wins, and on exposures whatever is drawn there."""
-        scales = [Fraction(noise.scale) for noise in self.noise.noises()]
+        scales = [Fraction(noise.scale) for noise in self.noise.noises(1)]
         moved = sum(_square(day[k]) / scales[k] ** 2 for day in apart for k in range(2))
         return Fraction(moved) / (self.noise.reach / (STEP * Fraction(self.noise.scale)) ** 2)
 
     def epsilon(self, apart: Sequence[Values], delta: float) -> float:
-        scales = [noise.scale for noise in self.noise.noises()]
+        scales = [noise.scale for noise in self.noise.noises(1)]
         whole = np.concatenate([day[k] / scales[k] for day in apart for k in range(2)])
         return losses.gaussian_epsilon(1.0, whole, delta)
 
-    def fits(self, net_wins: Integers, exposures: Integers) -> list[Fit]:
-        parts = []
-        for name, values, noise in zip(("net wins", "exposures"), (net_wins, exposures), self._claimed, strict=True):
-            parts += [Fit(f"{name}, {fit.part}", fit.p_value) for fit in gaussian_parts(values, noise)]
-            parts.append(Fit(f"{name}, day after day", independent(values[: len(values) // 2 * 2].T.reshape(-1))))
-            if values.shape[1] > 1:
-                across = values[:, : values.shape[1] // 2 * 2].reshape(-1)
-                parts.append(Fit(f"{name}, entry by entry", independent(across)))
-        mixed = np.stack([net_wins[:, 0], exposures[:, 0]], axis=1).reshape(-1)
-        return [*parts, Fit("net wins beside exposures", independent(mixed))]
+    def fresh(self, deviations: Sequence[Values]) -> list[Values]:
+        return list(deviations)
 
-    @property
-    def _claimed(self) -> tuple[float, float]:
-        """σ on net wins and σ/β on exposures: written down again, so that other noise is seen."""
-        return self.noise.scale, self.noise.scale / float(self.noise.statistic.beta)
+    def fits(self, net_wins: Integers, exposures: Integers) -> list[Fit]:
+        # σ on net wins and σ/β on exposures: written down again, so that other noise is seen.
+        scales = self.noise.scale, self.noise.scale / float(self.noise.statistic.beta)
+        return _fits((net_wins, exposures), scales, gaussian_parts)
+
+
+@dataclass(frozen=True)
+class LaplaceStream:
+    """Laplace noise on the sum of every day and of every tent: what counts is the L1 norm of the difference of all of
+    these sums, C(x − x'), each in units of its noise."""
+
+    noise: LaplaceBoardNoise
+
+    def part(self, apart: Sequence[Values]) -> Fraction:
+        return self._loss(apart) / Fraction(as_written(self.noise.promise.privacy.epsilon))
+
+    def epsilon(self, apart: Sequence[Values], delta: float) -> float:
+        return float(self._loss(apart))
+
+    def _loss(self, apart: Sequence[Values]) -> Fraction:
+        """Σ_k |C(x − x')|_k/b_k, with the scales that are drawn. Published is Ax: increments are its differences."""
+        tents, loss = self.noise.tents, Fraction(0)
+        for side in range(2):
+            x = np.diff(_of_all_days(apart, side) // GRID, axis=0, prepend=0)
+            sums = np.vstack([x, tents.heights[:, : len(x)] @ x])
+            draws = [*range(1, len(x) + 1), *range(tents.horizon + 1, tents.horizon + 1 + len(tents.heights))]
+            for draw, moved in zip(draws, sums, strict=True):
+                loss += int(np.abs(moved).sum()) / Fraction(self.noise.noises(draw)[side].scale)
+        return loss
+
+    def fresh(self, deviations: Sequence[Values]) -> list[Values]:
+        """Without tents a day adds one draw to the noise of the day before; with them draws cannot be told apart."""
+        if len(self.noise.tents.heights):
+            return []
+        sides = [np.diff(_of_all_days(deviations, side) // GRID, axis=0, prepend=0) for side in range(2)]
+        return list(zip(*sides, strict=True))
+
+    def fits(self, net_wins: Integers, exposures: Integers) -> list[Fit]:
+        scales = self.noise.scale, self.noise.scale / float(self.noise.statistic.beta)
+        return _fits((net_wins, exposures), scales, laplace_parts)
+
+
+def _of_all_days(values: Sequence[Values], side: int) -> Integers:
+    """As (day, entry); of items that join later there is nothing before."""
+    last = len(values[-1][side])
+    return np.stack([np.pad(day[side], (0, last - len(day[side]))) for day in values])
+
+
+def _fits(
+    noises: Values, scales: tuple[float, float], parts_of: Callable[[Integers, float], Iterator[Fit]]
+) -> list[Fit]:
+    """Net wins and exposures, each by itself, day after day, entry by entry, and one beside the other."""
+    parts = []
+    for name, values, scale in zip(("net wins", "exposures"), noises, scales, strict=True):
+        parts += [Fit(f"{name}, {fit.part}", fit.p_value) for fit in parts_of(values, scale)]
+        parts.append(Fit(f"{name}, day after day", independent(values[: len(values) // 2 * 2].T.reshape(-1))))
+        if values.shape[1] > 1:
+            across = values[:, : values.shape[1] // 2 * 2].reshape(-1)
+            parts.append(Fit(f"{name}, entry by entry", independent(across)))
+    mixed = np.stack([values[:, 0] for values in noises], axis=1).reshape(-1)
+    return [*parts, Fit("net wins beside exposures", independent(mixed))]
 
 
 def law_of(noise: BoardNoise) -> Law:
     """The law of a board's noise; another kind of noise is added here."""
+    if isinstance(noise, LaplaceBoardNoise):
+        return LaplaceStream(noise)
+    assert isinstance(noise, GaussianBoardNoise)
     return GaussianStream(noise)
 
 
@@ -116,7 +175,7 @@ class Watched(Board):
         self._open: Kept | None = None
 
     def _drawn(self, encoded: Encoded, noise: BoardNoise) -> Values:
-        self.exact.append((encoded.net_wins, encoded.exposures))
+        self.exact.append((encoded.net_wins.astype(np.int64), encoded.exposures.astype(np.int64)))
         return super()._drawn(encoded, noise)
 
     @contextmanager
@@ -157,9 +216,13 @@ class Run:
     complaints: list[str] = field(default_factory=list)
 
     @property
-    def deviations(self) -> list[Values]:
-        days = zip(self.drawn, self.exact, strict=True)
-        return [(drawn[0] - exact[0], drawn[1] - exact[1]) for drawn, exact in days]
+    def fresh(self) -> list[Values]:
+        """The noise that was drawn for each day."""
+        return [] if self.noise is None else law_of(self.noise).fresh(_deviations(self.drawn, self.exact))
+
+
+def _deviations(drawn: Sequence[Values], exact: Sequence[Values]) -> list[Values]:
+    return [(y[0] - sums[0], y[1] - sums[1]) for y, sums in zip(drawn, exact, strict=True)]
 
 
 def run(case: BoardCase, schedule: Schedule, stream: Stream, folder: Path) -> Run:
@@ -170,8 +233,9 @@ def run(case: BoardCase, schedule: Schedule, stream: Stream, folder: Path) -> Ru
         ledger, privacy.epsilon, privacy.delta, data="made up", unit="person", neighbours=privacy.neighbours.value
     )
     board = Watched.create(
-        folder / "board", streams.ITEMS, epsilon=privacy.epsilon, delta=privacy.delta, ledger=ledger,
-        horizon=case.horizon, every=case.every.value, clip=privacy.clip or 0, neighbours=privacy.neighbours.value,
+        folder / "board", streams.ITEMS, epsilon=privacy.epsilon, delta=privacy.delta or None, ledger=ledger,
+        horizon=case.horizon, every=case.every.value, pure=privacy.delta == 0, clip=privacy.clip,
+        max_per_person=privacy.max_per_person, neighbours=privacy.neighbours.value,
         start=streams.START, window=case.window, by=None if case.groups is None else "group", groups=case.groups,
     )  # fmt: skip
     assert isinstance(board, Watched)
@@ -230,8 +294,8 @@ def _paid(board: Watched, book: BudgetLedger) -> list[str]:
 
 def _repeated(board: Watched, drawn: Sequence[Values]) -> list[str]:
     """Whether the same noise was used on two days or entries."""
-    pairs = zip(drawn, board.exact, strict=True)
-    noises = [int(value) for shown, exact in pairs for k in range(2) for value in shown[k] - exact[k]]
+    fresh = law_of(board.terms.noise).fresh(_deviations(drawn, board.exact))
+    noises = [int(value) for day in fresh for side in day for value in side if value]
     return ["noise was used twice in a board"] if len(noises) - len(set(noises)) > SAME_BY_CHANCE else []
 
 
@@ -283,7 +347,7 @@ def check(case: BoardCase, schedules: Sequence[Schedule], risk: float) -> Moves:
 
 def _unlike_the_law(runs: Sequence[Run], risk: float) -> list[str]:
     """What is wrong with the noise of these boards, taken together; entry after entry, each on all days in turn."""
-    drawn = [one for one in runs if one.noise is not None]
+    drawn = [one for one in runs if one.fresh]
     if not drawn or drawn[0].noise is None:
         return []
     noises = [np.concatenate([_entries(one, k) for one in drawn])[:, None] for k in range(2)]
@@ -292,7 +356,7 @@ def _unlike_the_law(runs: Sequence[Run], risk: float) -> list[str]:
 
 
 def _entries(one: Run, k: int) -> Integers:
-    days = [deviation[k] for deviation in one.deviations]
+    days = [values[k] for values in one.fresh]
     least = min(map(len, days))
     return np.stack([day[:least] for day in days]).T.reshape(-1)
 
@@ -323,7 +387,7 @@ def _compare(case: BoardCase, schedule: Schedule, one: Run, other: Run) -> tuple
 def fits(case: BoardCase, draws: int) -> list[Fit]:
     """The noise of many days as one crossing draws it, alternating between two sums that are far apart."""
     noise = _noise(case)
-    return law_of(noise).fits(*_deviations(noise, draws))
+    return law_of(noise).fits(*_drawn_alone(noise, draws))
 
 
 def _noise(case: BoardCase) -> BoardNoise:
@@ -337,15 +401,16 @@ def _noise(case: BoardCase) -> BoardNoise:
     return terms.noise
 
 
-def _deviations(noise: BoardNoise, draws: int) -> Values:
-    """Drawn minus exact, one row for each draw."""
-    size = 2 * len(streams.ITEMS)
-    sums = [np.full(size, far, dtype=np.int64) for far in (0, 2**40 + 1)]
-    norm = Norm.of(noise)
-    sides = [Encoded(sum_, sum_, norm) for sum_ in sums]
-    days = [crossing.cross_day(sides[k % 2], noise) for k in range(draws)]
-    rows = [[day[entry] - sums[k % 2] for k, day in enumerate(days)] for entry in range(2)]
-    return np.array(rows[0]), np.array(rows[1])
+def _drawn_alone(noise: BoardNoise, draws: int) -> Values:
+    """The noise of so many first days, one row for each of them."""
+    since, law = (1,) * len(streams.ITEMS), law_of(noise)
+    sums = [np.full(2 * len(since), far, dtype=np.int64) for far in (0, 2**40 + GRID)]
+    rows: list[Values] = []
+    for k in range(draws):
+        exact = sums[k % 2]
+        encoded = Encoded(1, exact, exact, noise.limit, Draws.of(noise, 1, since, 2, {}))
+        rows += law.fresh(_deviations([crossing.cross_day(encoded, noise)], [(exact, exact)]))
+    return np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
 
 
 def repeated(case: BoardCase) -> list[str]:
@@ -362,4 +427,4 @@ def repeated(case: BoardCase) -> list[str]:
 
 
 def _bytes(noise: BoardNoise) -> bytes:
-    return b"".join(values.tobytes() for values in _deviations(noise, BLOCK))
+    return b"".join(values.tobytes() for values in _drawn_alone(noise, BLOCK))

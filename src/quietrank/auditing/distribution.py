@@ -125,6 +125,15 @@ def gaussian_cdf(k: Floats, scale: float) -> Floats:
     return np.asarray(special.ndtr((k + 0.5) / scale))
 
 
+def laplace_parts(noises: Integers, scale: float) -> Iterator[Fit]:
+    """Also Σ|z|/b, a sum of exponential waiting times as long as the lattice is fine."""
+    yield from _lattice(noises, lambda k: laplace_cdf(k, scale))
+    if scale < FINE:
+        return
+    tails = [tail(noises.size, float(np.abs(noises).sum() / scale)) for tail in GAMMA_TAILS]
+    yield Fit("size", float(2 * min(tails)))
+
+
 def gaussian_parts(noises: Integers, scale: float) -> Iterator[Fit]:
     """Also Σz²/σ², which is chi-square, and the remainders of fine noise, which are equally likely: noise that is
     rounded to a coarser lattice than the tally's leaves the last digits of the tally as they are."""

@@ -15,6 +15,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.promise.every import Every
 from quietrank.promise.privacy import Neighbours, NeighboursWord, Privacy
@@ -24,7 +25,7 @@ ITEMS = ("x", "y", "z")
 JOINED = "w"
 """an item that joins after the first night, where there are several"""
 GROUPS = ("north", "south")
-DELTA, CLIP = 1e-6, 1.5
+DELTA, CLIP, LIMIT = 1e-6, 1.5, 3
 MANY = 40
 """votes of one person on one day: far more than C allows"""
 OTHERS = 12
@@ -49,7 +50,7 @@ class BoardCase:
 
     @property
     def mechanism(self) -> Mechanism:
-        return GAUSSIAN
+        return GAUSSIAN if self.privacy.delta else LAPLACE
 
     @property
     def neighbours(self) -> Neighbours:
@@ -58,7 +59,8 @@ class BoardCase:
     @property
     def least(self) -> float:
         """The part of ε that some pair of neighbours must lose, so that no noise is wasted."""
-        return TIGHT_WITH_SIGNS if self.window and self.neighbours is Neighbours.REPLACE else TIGHT
+        signs = self.window and self.privacy.delta and self.neighbours is Neighbours.REPLACE
+        return TIGHT_WITH_SIGNS if signs else TIGHT
 
     @property
     def subject(self) -> str:
@@ -92,12 +94,15 @@ def board_cases(epsilon: float, *, quick: bool) -> Iterator[BoardCase]:
     """Each relation with and without groups of votes, and with a window; days and weeks."""
     yield board_case(epsilon, "replace", horizon=ROUNDED)
     yield board_case(epsilon, "add-remove", every=Every.WEEK, groups=GROUPS)
+    yield board_case(epsilon, "replace", pure=True)
     if quick:
         return
     yield board_case(epsilon, "replace", horizon=6, window=2)
     yield board_case(epsilon, "add-remove", horizon=5, window=3)
     yield board_case(epsilon, "replace", horizon=3, every=Every.WEEK, groups=GROUPS)
     yield board_case(epsilon, "add-remove", horizon=12)
+    yield board_case(epsilon, "add-remove", horizon=16, pure=True)
+    yield board_case(epsilon, "replace", horizon=3, every=Every.WEEK, groups=GROUPS, pure=True)
 
 
 def board_case(
@@ -108,8 +113,12 @@ def board_case(
     every: Every = Every.DAY,
     window: int | None = None,
     groups: tuple[str, ...] | None = None,
+    pure: bool = False,
 ) -> BoardCase:
-    privacy = Privacy(epsilon, "person", delta=DELTA, clip=CLIP, neighbours=neighbours)
+    if pure:
+        privacy = Privacy(epsilon, "person", max_per_person=LIMIT, neighbours=neighbours)
+    else:
+        privacy = Privacy(epsilon, "person", delta=DELTA, clip=CLIP, neighbours=neighbours)
     return BoardCase(privacy, horizon, every, window, groups)
 
 

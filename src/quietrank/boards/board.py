@@ -21,11 +21,11 @@ from quietrank.boards import public_file
 from quietrank.boards.changes import Changes, changes
 from quietrank.boards.history import Reading, tally_of, without
 from quietrank.boards.log import Log, Terms
-from quietrank.crossing import cross_board, cross_day
+from quietrank.crossing import cross_board, cross_day, with_draws
 from quietrank.errors import BoardError, VotesError, option
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.ledger.book import BudgetLedger
-from quietrank.mechanisms.stream import BoardNoise, Norm
+from quietrank.mechanisms.horizon import BoardNoise
 from quietrank.pipeline import Request, release_of
 from quietrank.promise.arguments import file_path, parse, whole_number
 from quietrank.promise.declare import declare, declare_groups
@@ -38,11 +38,13 @@ from quietrank.statistics.method import MethodWord
 from quietrank.votes.daily import kept as kept_files
 from quietrank.votes.daily.arrivals import arrivals
 from quietrank.votes.daily.kept import Kept, unusable
-from quietrank.votes.daily.limits import Encoded
+from quietrank.votes.daily.limits import Draws, Encoded
 from quietrank.votes.read import Votes, read_votes
 
 CLIP = 3.0
 """C, as a rule: the best is 1.5 to 3 at ε ≤ 2 on a simulated arena"""
+LIMIT = 5
+"""L, as a rule, where there is no δ"""
 
 
 class Board:
@@ -76,11 +78,13 @@ class Board:
         items: Iterable[object],
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         ledger: str | Path | BudgetLedger,
         horizon: int = 52,
         every: EveryWord = "week",
-        clip: float = CLIP,
+        pure: bool = False,
+        clip: float | None = None,
+        max_per_person: int | None = None,
         neighbours: NeighboursWord = "replace",
         start: date | str | None = None,
         window: int | None = None,
@@ -96,7 +100,9 @@ class Board:
                         so that no copy or backup of it can be continued.
         horizon         how many weeks, or days, are published
         every           "week" or "day"
-        clip            how much one person may contribute over the whole horizon; 1.5 to 3 is best for many people
+        pure            True: the promise is epsilon alone, without delta, which takes more noise
+        clip            with delta: how much one person may contribute over the whole horizon, as a norm; 3 as a rule
+        max_per_person  without delta: the total weight of one person's votes over the whole horizon; 5 as a rule
         start           the first day; None: today, in UTC
         window          how many weeks, or days, a board sums up; None: all so far
         by, groups      the column of a vote's group, and the public list of all groups: a board for each
@@ -108,7 +114,7 @@ class Board:
         if (by is None) != (groups is None):
             raise BoardError(f"say both, {option('by')} and {option('groups')}, or neither")
         terms = Terms(
-            secrets.token_hex(8), Privacy(epsilon, "person", delta=delta, clip=clip, neighbours=neighbours),
+            secrets.token_hex(8), _privacy(epsilon, delta, pure, clip, max_per_person, neighbours),
             declare(items).names, length, period, first, window, by, None if groups is None else declare_groups(groups),
         )  # fmt: skip
         book = ledger if isinstance(ledger, BudgetLedger) else BudgetLedger.open(file_path(ledger, "ledger"))
@@ -169,7 +175,8 @@ class Board:
         """Where it stands, in one line."""
         terms = self.terms
         last = "" if not self.days else f", up to {terms.last_day(self.days)}"
-        promise = f"ε = {plain_number(terms.privacy.epsilon)}, δ = {plain_number(terms.privacy.delta)} per person"
+        delta = f", δ = {plain_number(terms.privacy.delta)}" if terms.privacy.delta else ""
+        promise = f"ε = {plain_number(terms.privacy.epsilon)}{delta} per person"
         whole = f"{terms.horizon} {terms.every}s"
         return f"{self.days} of {whole} published{last}; {len(self.items)} items; {promise} for all {whole} together"
 
@@ -246,7 +253,21 @@ class Board:
                 )
             noise = log.terms.noise
             for day in range(1, self.days + 1):
-                kept.require_bounded(day, noise.factor.gram(day), Norm.of(noise))
+                kept.require_bounded(day, noise.gram(day), noise.limit)
+                if noise.keeps_draws:
+                    self._require_drawn(kept, day)
+
+    def _require_drawn(self, kept: Kept, day: int) -> None:
+        """What was published on this day must be its exact counts with the draws that are kept."""
+        encoded, shown = self._encoded(kept, day), self.log.days[day - 1]
+        agrees = not encoded.draws.missing
+        if agrees:
+            net_wins, exposures = with_draws(encoded, self.terms.noise)
+            agrees = (net_wins == shown.net_wins).all() and (exposures == shown.exposures).all()
+        if not agrees:
+            raise BoardError(
+                f"{kept.path} is damaged: the noise of {self.terms.every} {day} is not the one that is kept"
+            )
 
     # ---- what it does -----------------------------------------------------------------------------------------------
 
@@ -317,13 +338,13 @@ class Board:
 
     def _publish_next(self, kept: Kept, book: BudgetLedger) -> None:
         """Count, bound, encode, draw and commit one day; then note it in the ledger, then show it."""
-        terms, day = self.terms, self.days + 1
-        noise, listed, parts = terms.noise, self.log.listed(day), len(terms.groups or ("",))
-        norm = Norm.of(noise)
+        noise, day = self.terms.noise, self.days + 1
         with kept.transaction():
-            kept.count(day, noise.factor.gram(day), norm)
-            net, met = kept.sums(day, parts, listed)
-            net_wins, exposures = self._drawn(Encoded.of(net, met, noise.factor.roots, norm), noise)
+            kept.count(day, noise.gram(day), noise.limit)
+            encoded = self._encoded(kept, day)
+            net_wins, exposures = self._drawn(encoded, noise)
+            if noise.keeps_draws:
+                kept.keep(encoded.draws, self.log.listed(day))
             longer = self.log.with_day(net_wins, exposures)
             kept.write(longer.lines[-1])
         self._show(longer, book)
@@ -331,6 +352,14 @@ class Board:
     def _drawn(self, encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
         """What is published of one day; the audit looks on here."""
         return cross_day(encoded, noise)
+
+    def _encoded(self, kept: Kept, day: int) -> Encoded:
+        """The exact counts of a day that was counted, encoded, and what of its noise was drawn before."""
+        noise, listed, parts = self.terms.noise, self.log.listed(day), len(self.terms.groups or ("",))
+        net, met = kept.sums(day, parts, listed)
+        known = kept.drawn(listed) if noise.keeps_draws else {}
+        draws = Draws.of(noise, day, self.log.since[:listed], parts, known)
+        return Encoded.of(net, met, noise.weights(day), noise.limit, draws)
 
     def _settled(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
         """Read the log, and show what of it was not shown; returns the ledger that paid for the board."""
@@ -389,9 +418,32 @@ def confidential(path: Path) -> Path:
     return path.with_name(f"{path.name}.confidential")
 
 
+def _privacy(
+    epsilon: float,
+    delta: float | None,
+    pure: bool,
+    clip: float | None,
+    max_per_person: int | None,
+    neighbours: NeighboursWord,
+) -> Privacy:
+    """The promise of a board: with δ people are bounded by C, without it by L."""
+    if pure and delta:
+        raise BoardError(f"{option('pure', True)} promises epsilon alone; leave {option('delta')} out")
+    if not pure and delta is None:
+        raise BoardError(
+            f"say how much of the promise may fail, with {option('delta', '1e-6')}; or promise epsilon alone, with "
+            f"{option('pure', True)}, which takes more noise"
+        )
+    if delta and clip is None:
+        clip = CLIP
+    if not delta and max_per_person is None:
+        max_per_person = LIMIT
+    return Privacy(epsilon, "person", delta or 0.0, neighbours, clip=clip, max_per_person=max_per_person)
+
+
 def _charged(terms: Terms) -> str:
     """What the ledger says about the payment."""
-    return f"{terms.topic}: gaussian noise on {terms.horizon} {terms.every}s"
+    return f"{terms.topic}: {terms.noise.name} noise on {terms.horizon} {terms.every}s"
 
 
 def _today() -> date:

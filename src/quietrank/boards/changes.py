@@ -79,15 +79,12 @@ def changes(log: Log, day: int, since: int, level: float, part: int = 0) -> Chan
         raise BoardError(f"a change is since an earlier day than {day}, from 1 on; got {since}")
     both = len(Reading(log, since, part).since)
     now, before = (_Fitted.of(Reading(log, at, part), both) for at in (day, since))
-    factor, sigma = log.terms.noise.factor, log.terms.noise.sigma
     noise = np.zeros(both)
     for k, joined in enumerate(log.since[:both]):
-        c = factor.reading
-        of_now, of_before = c[: day - joined + 1][::-1], np.zeros(day - joined + 1)
-        of_before[: since - joined + 1] = c[: since - joined + 1][::-1]
-        # Each y moves this item's s by its coefficients, and that moves the scores of all items.
+        of_now, of_before = (log.terms.noise.drawn(at, joined) for at in (day, since))
+        # Each draw moves this item's s on both days, and that moves the scores of all items.
         weights = now.of_entry[:, k, None] * of_now - before.of_entry[:, k, None] * of_before
-        noise += np.square(weights).sum(axis=1) * sigma**2
+        noise += np.square(weights).sum(axis=1)
     sampling = np.maximum(np.diag(before.inverse) - np.diag(now.inverse), 0.0)
     reach = NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(noise + sampling)
     moved = now.theta - before.theta

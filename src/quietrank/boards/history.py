@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from quietrank.boards.log import Log
 from quietrank.errors import BoardError
 from quietrank.estimate.noisy import GroupedTally, NoisyTally, shrunk, stands_out
 from quietrank.maths.scores import RankOneDesign, rank_one_weights
-from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
+from quietrank.mechanisms.board_law import BoardLaw
+from quietrank.mechanisms.horizon import FULL, STEP
 from quietrank.mechanisms.mechanism import PublicPairs
-from quietrank.mechanisms.stream import FULL, STEP
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf
 from quietrank.promise.promise import FINE
@@ -26,17 +25,6 @@ if TYPE_CHECKING:
 
 MONTH = 30
 """days; exposures are kept by month, because items that join later are often stronger"""
-
-
-@dataclass(frozen=True)
-class BoardLaw(GaussianLaw):
-    """Gaussian noise, less on items that joined later: they have a shorter history."""
-
-    relative: tuple[float, ...] = ()
-    """of each item, to the largest"""
-
-    def _sigmas(self) -> Floats:
-        return np.asarray(super()._sigmas() * np.resize(self.relative, self.statistic.per_item * self.items))
 
 
 @dataclass(frozen=True)
@@ -61,7 +49,7 @@ class Reading:
     def board(self) -> tuple[Floats, Floats]:
         """Net wins and exposures on this day, in votes."""
         net_wins, exposures = self.published
-        c = self.log.terms.noise.factor.reading[: self.day][::-1]
+        c = self.log.terms.noise.reading(self.day)
         return c @ net_wins, c @ exposures
 
     @cached_property
@@ -72,7 +60,7 @@ class Reading:
             listed = self.log.listed(day.number)
             place = slice(self.part * listed, (self.part + 1) * listed)
             net_wins[k, :listed], exposures[k, :listed] = day.net_wins[place], day.exposures[place]
-        if max(np.abs(net_wins).max(), np.abs(exposures).max()) > FULL / 2:
+        if max(np.abs(net_wins).max(), np.abs(exposures).max()) > FULL:
             raise BoardError("an item has more votes than a board can hold, 2^28 on a day; publish more often")
         return net_wins * float(STEP), exposures * float(STEP)
 
@@ -80,7 +68,8 @@ class Reading:
     def spreads(self) -> Floats:
         """The standard deviation of the noise on each item's net wins, in votes."""
         noise = self.log.terms.noise
-        return np.array([noise.sigma * noise.factor.spread(self.day - since + 1) for since in self.since])
+        of_joined = {since: noise.spread(self.day, since) for since in set(self.since)}
+        return np.array([of_joined[since] for since in self.since])
 
     def tally(self) -> NoisyTally:
         """All that a release is made from."""
@@ -89,13 +78,13 @@ class Reading:
         share, sigma, n = noise.statistic.beta, float(spreads.max()), len(self.since)
         values = np.concatenate([net_wins, float(share) * exposures]) / float(FINE)
         figures: dict[str, Any] = {
-            "sensitivity": sqrt(noise.reach), "norm": "L2", "scale": sigma, "rho": noise.loss.rho, "board": terms.board,
-            terms.every.value: self.day, "horizon": terms.horizon,
+            **noise.figures(sigma), "board": terms.board, terms.every.value: self.day, "horizon": terms.horizon,
         }  # fmt: skip
-        law = BoardLaw(noise.statistic, n, sigma, float(share), tuple((spreads / sigma).tolist()))
+        relative, draws = tuple((spreads / sigma).tolist()), noise.equal_draws(self.day)
+        law = BoardLaw(noise.statistic, n, sigma, float(share), relative, draws)
         return NoisyTally(
             Items(self.log.items[:n]), terms.privacy, noise.statistic, np.round(values).astype(np.int64), FINE, share,
-            GAUSSIAN.name, tuple(figures.items()), law, None, None, None, rows_skipped=False,
+            noise.name, tuple(figures.items()), law, None, None, None, rows_skipped=False,
             notes=(self._about_the_board(),), ledger_entry=self.log.entry, met=self._met(),
         )  # fmt: skip
 
@@ -111,7 +100,7 @@ class Reading:
     def _met(self) -> PublicPairs:
         """How often each pair met, as expected from the exposures of each month: Σ_months of rank-one terms."""
         terms, n = self.log.terms, len(self.since)
-        factor, sigma = terms.noise.factor, terms.noise.sigma / float(terms.noise.statistic.beta)
+        noise, beta = terms.noise, float(terms.noise.statistic.beta)
         first = 0 if terms.window is None else max(0, self.day - terms.window)
         length = max(1, round(MONTH / terms.every.days))
         starts = list(range(first, self.day, length))
@@ -119,7 +108,7 @@ class Reading:
         for start, end in zip(starts, [*starts[1:], self.day], strict=True):
             there = np.flatnonzero(np.array(self.since) <= end)
             exposure = (self._exposures_until(end) - self._exposures_until(start))[there]
-            exposure = shrunk(exposure, sigma * factor.spread_of_days(end, end - start))
+            exposure = shrunk(exposure, noise.spread_of_days(start, end) / beta)
             if len(there) > 1:
                 a = rank_one_weights(RankOneDesign(exposure), len(there))
                 met[np.ix_(there, there)] += np.outer(a, a)
@@ -128,7 +117,9 @@ class Reading:
 
     def _exposures_until(self, day: int) -> Floats:
         """Of all votes up to a day, whatever the window."""
-        return np.asarray(self.log.terms.noise.factor.in_all[:day][::-1] @ self.published[1][:day])
+        if day == 0:
+            return np.zeros(len(self.since))
+        return np.asarray(self.log.terms.noise.in_all(day) @ self.published[1][:day])
 
     @property
     def ranks_are_shown(self) -> bool:

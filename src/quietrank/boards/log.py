@@ -17,7 +17,8 @@ import numpy as np
 from quietrank.arrays import Integers
 from quietrank.errors import BoardError
 from quietrank.ledger.records import canonical, chained
-from quietrank.mechanisms.stream import BoardNoise, Factor
+from quietrank.mechanisms.horizon import BoardNoise
+from quietrank.mechanisms.registry import BOARD_NOISES
 from quietrank.promise.every import Every
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import GroupOf, Privacy
@@ -52,7 +53,8 @@ class Terms:
     def noise(self) -> BoardNoise:
         """The noise of every day; computed from these terms alone."""
         promised = Promise(self.privacy, Items(self.items), self.groups, GroupOf.VOTE, leaves_out=True)
-        return BoardNoise.calibrated(promised, Factor(self.horizon, self.window))
+        (kind,) = (one for one in BOARD_NOISES if one.is_for(self.privacy))
+        return kind.over(promised, self.horizon, self.window)
 
     @property
     def topic(self) -> str:
@@ -64,13 +66,11 @@ class Terms:
         return self.start + timedelta(days=day * self.every.days - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        noise = self.noise
-        about = {"sigma": noise.sigma, "share": str(noise.statistic.beta), "reach": str(noise.factor.square)}
         return {
             "format": FORMAT, "board": self.board, "privacy": promise(self.privacy), "items": list(self.items),
             "horizon": self.horizon, "every": self.every.value, "start": str(self.start), "window": self.window,
             "by": self.by, "groups": None if self.groups is None else list(self.groups),
-            "noise": about,
+            "noise": self.noise.about,
         }  # fmt: skip
 
     @classmethod

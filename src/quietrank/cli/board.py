@@ -36,13 +36,19 @@ def new(
     board: File,
     items: Annotated[str, options.ranking("What is ranked: a file with one item per line, or a,b,c.", "FILE|a,b,c")],
     epsilon: Annotated[float, options.promise("ε of all days of the board together.", "E")],
-    delta: Annotated[float, options.promise("δ of all days of the board together.", "D")],
     ledger: Annotated[Path, options.budget("Pay from this budget, once (see quietrank ledger).", "FILE")],
+    delta: Annotated[float | None, options.promise("δ of all days of the board together.", "D")] = None,
+    pure: Annotated[bool, options.promise("Instead of --delta: promise ε alone, which takes more noise.")] = False,
     unit: Annotated[str, options.promise("A board protects people.", "[person]")] = "person",
     neighbours: options.Neighbours = "replace",
     clip: Annotated[
-        float, options.promise("C: how much one person may contribute over the whole horizon, as a norm.", "C")
-    ] = 3.0,
+        float | None,
+        options.promise("With --delta, C: how much one person may contribute in all, as a norm; 3 without it.", "C"),
+    ] = None,
+    max_per_person: Annotated[
+        int | None,
+        options.promise("With --pure, L: the total weight of one person's votes over all days; 5 without it.", "L"),
+    ] = None,
     horizon: Annotated[int, options.ranking("How many weeks, or days, are published.", "T")] = 52,
     every: Annotated[str, options.ranking("How often a board is published.", choice(("week", "day")))] = "week",
     start: Annotated[str | None, options.ranking("The first day; today, in UTC, without it.", "DATE")] = None,
@@ -59,8 +65,8 @@ def new(
     if unit != "person":
         raise UsageError("a board protects people, who may vote on any day: use --unit person, or leave it out")
     made = Board.create(
-        board, parse_items(items), epsilon=epsilon, delta=delta, ledger=ledger, horizon=horizon, every=every, clip=clip,
-        neighbours=neighbours, start=start, window=window, by=by,
+        board, parse_items(items), epsilon=epsilon, delta=delta, ledger=ledger, horizon=horizon, every=every, pure=pure,
+        clip=clip, max_per_person=max_per_person, neighbours=neighbours, start=start, window=window, by=by,
         groups=None if groups is None else parse_names(groups, "group"),
     )  # fmt: skip
     show_data(f"{made.summary()}\n")

@@ -8,10 +8,13 @@ from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.exponential import EXPONENTIAL
 from quietrank.mechanisms.gaussian import GAUSSIAN
+from quietrank.mechanisms.horizon import BoardNoise
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 from quietrank.mechanisms.perturbed_mle.mechanism import PERTURBED_MLE
+from quietrank.mechanisms.stream import GaussianBoardNoise
+from quietrank.mechanisms.tents import LaplaceBoardNoise
 from quietrank.mechanisms.zonotope import ZONOTOPE
 
 AUTO = "auto"
@@ -28,6 +31,9 @@ MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (LAPLACE, ZONOTOPE, BALL, GAUSSIAN, PERTURBED_MLE, PERMUTE_AND_FLIP, EXPONENTIAL)
 }
+
+BOARD_NOISES: tuple[type[BoardNoise], ...] = (GaussianBoardNoise, LaplaceBoardNoise)
+"""the noise that a board may have; its promise says which"""
 
 
 def register(mechanism: Mechanism) -> Mechanism:

@@ -11,33 +11,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import floor, isqrt, sqrt
-from typing import TYPE_CHECKING
+from math import sqrt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import GAUSSIAN, scale_for
+from quietrank.mechanisms.horizon import GRID, STEP, BoardNoise, Norm, require_days, require_people
+from quietrank.mechanisms.mechanism import Figure
 from quietrank.noise.normal import RoundedGaussianNoise
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.curve import curve_delta, curve_mu
-from quietrank.promise.privacy import Neighbours, Unit
-from quietrank.promise.promise import FINE, PERSON_GRID, Clip, Promise, whole_squares
+from quietrank.promise.privacy import Neighbours, Privacy
+from quietrank.promise.promise import Clip, Promise
 from quietrank.promise.rounding import float_above, root_above
 from quietrank.statistics.net_wins import NET_WINS_AND_EXPOSURES, NetWinsAndExposures
 
 if TYPE_CHECKING:
     from quietrank.arrays import Floats, Integers
 
-GRID = 2**12
-"""r is a whole number of 1/GRID; with people's weights of 2^-20 and 64 bits, an item may have 2^29 votes"""
-FULL = 2**62
-"""steps: no sum is published beyond this many, and none is shown beyond half of them"""
-LONGEST = 4000
-"""days of a horizon"""
 LARGEST_CLIP = 2**10
-STEP = FINE / GRID
-"""the lattice of what is published, in votes"""
 
 
 @dataclass(frozen=True)
@@ -50,12 +44,7 @@ class Factor:
     """how many days a board sums up; None: all days so far"""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.horizon <= LONGEST:
-            raise PrivacyError(f"{option('horizon')} must be a whole number from 1 to {LONGEST}; got {self.horizon}")
-        if self.window is not None and not 1 <= self.window <= self.horizon:
-            raise PrivacyError(
-                f"{option('window')} must be a whole number from 1 to the horizon, {self.horizon}; got {self.window}"
-            )
+        require_days(self.horizon, self.window)
 
     @cached_property
     def roots(self) -> Integers:
@@ -95,24 +84,6 @@ class Factor:
             c[k] = float(k < summed) - r[1 : k + 1] @ c[:k][::-1]
         return c
 
-    def spread(self, days: int) -> float:
-        """The standard deviation of the noise on a board after so many days of history, over that of one y."""
-        return sqrt(float(np.square(self.reading[:days]).sum()))
-
-    def spread_of_change(self, days: int, since: int) -> float:
-        """The same of the difference between this board and the one `since` days before; they share noise."""
-        return _norm_of_change(self.reading[:days], since)
-
-    def spread_of_days(self, days: int, since: int) -> float:
-        """The same of the sum of the last `since` days, whatever the window."""
-        return _norm_of_change(self.in_all[:days], since)
-
-
-def _norm_of_change(c: Floats, since: int) -> float:
-    before = np.zeros(len(c))
-    before[since:] = c[: len(c) - since]
-    return sqrt(float(np.square(c - before).sum()))
-
 
 @lru_cache(maxsize=8)
 def _exact_roots(horizon: int, window: int | None) -> tuple[Fraction, ...]:
@@ -133,18 +104,26 @@ def _exact_roots(horizon: int, window: int | None) -> tuple[Fraction, ...]:
 
 
 @dataclass(frozen=True)
-class BoardNoise:
-    """The noise of every day of a board, and everything that is public about it."""
+class GaussianBoardNoise(BoardNoise):
+    """Fresh Gaussian noise on every y; the promise is (ε, δ), with the clip filled in."""
 
-    promise: Promise
-    """the clip filled in"""
-    statistic: NetWinsAndExposures
     factor: Factor
     scale: float
     """σ on net wins, in steps of STEP; on exposures 1/β times as much"""
+    name = GAUSSIAN.name
+    norm = "L2"
+    keeps_draws = False
 
     @classmethod
-    def calibrated(cls, promise: Promise, factor: Factor) -> BoardNoise:
+    def is_for(cls, privacy: Privacy) -> bool:
+        return privacy.delta > 0
+
+    @classmethod
+    def over(cls, promise: Promise, horizon: int, window: int | None) -> GaussianBoardNoise:
+        return cls.calibrated(promise, Factor(horizon, window))
+
+    @classmethod
+    def calibrated(cls, promise: Promise, factor: Factor) -> GaussianBoardNoise:
         """The least noise that keeps the promise over the whole horizon."""
         _require(promise)
         base = GAUSSIAN.calibrate(promise, NET_WINS_AND_EXPOSURES)
@@ -156,6 +135,13 @@ class BoardNoise:
     @property
     def clip(self) -> Clip:
         return Clip(Fraction(self.promise.privacy.clip or 0), self.statistic.norm(self.promise))
+
+    @property
+    def limit(self) -> Norm:
+        return Norm.of(self.clip, self.factor.square)
+
+    def gram(self, day: int) -> list[int]:
+        return self.factor.gram(day)
 
     @property
     def most(self) -> Fraction:
@@ -172,75 +158,63 @@ class BoardNoise:
         return factor * self.most
 
     @property
-    def loss(self) -> Cost:
-        """Of all days together; recomputed before every draw."""
-        squared, epsilon = self.reach / (STEP * Fraction(self.scale)) ** 2, as_written(self.promise.privacy.epsilon)
-        return Cost(epsilon, curve_delta(epsilon, float_above(root_above(squared))), float_above(squared / 2))
+    def sensitivity(self) -> float:
+        return sqrt(self.reach)
 
     @property
-    def cost(self) -> Cost:
-        """What the whole horizon is charged."""
-        privacy = self.promise.privacy
-        return Cost(privacy.epsilon, privacy.delta, self.loss.rho)
+    def loss(self) -> Cost:
+        squared, epsilon = self.reach / (STEP * Fraction(self.scale)) ** 2, as_written(self.promise.privacy.epsilon)
+        return Cost(epsilon, curve_delta(epsilon, float_above(root_above(squared))), float_above(squared / 2))
 
     @property
     def sigma(self) -> float:
         """Of the noise on the net wins of one y, in votes."""
         return self.scale * float(STEP)
 
-    def noises(self) -> tuple[RoundedGaussianNoise, RoundedGaussianNoise]:
-        """On net wins and on exposures, in steps."""
+    def weights(self, day: int) -> list[int]:
+        return [int(root) for root in self.factor.roots[:day][::-1]]
+
+    def mixing(self, day: int) -> dict[int, int]:
+        return {day: 1}
+
+    def last_day(self, draw: int) -> int:
+        return draw
+
+    def noises(self, draw: int) -> tuple[RoundedGaussianNoise, RoundedGaussianNoise]:
         return RoundedGaussianNoise(self.scale), RoundedGaussianNoise(self.scale / float(self.statistic.beta))
 
+    def reading(self, day: int) -> Floats:
+        return self.factor.reading[:day][::-1]
 
-@dataclass(frozen=True)
-class Norm:
-    """The squared norm of a contribution in whole numbers, K, and the rule by which people are bounded day by day.
+    def in_all(self, day: int) -> Floats:
+        return self.factor.in_all[:day][::-1]
 
-    Over the whole horizon the square of a person's encoded norm, Σ_tu G_tu⟨x_t, x_u⟩, stays at most C²·S. On day t all
-    votes of a person get one weight W of at most 2^20 units, the largest with N + 2W·B + W²·A ≤ K, where N is what was
-    reached before, B = Σ_{u<t} G_tu·W_u·⟨X_u, X_t⟩ and A = G_tt·‖X_t‖², X the votes themselves. All of these are whole
-    numbers, of any size (docs/proofs/boards.md, section 2).
-    """
+    def drawn(self, day: int, joined: int = 1) -> Floats:
+        drawn = np.zeros(self.factor.horizon)
+        drawn[joined - 1 : day] = self.sigma * self.reading(day - joined + 1)
+        return drawn
 
-    net: int
-    """the weight of the squares of twice the net wins"""
-    met: int
-    """of the squares of exposures"""
-    most: int
-    """K"""
+    def drawn_in_all(self, day: int) -> Floats:
+        drawn = np.zeros(self.factor.horizon)
+        drawn[:day] = self.sigma * self.in_all(day)
+        return drawn
 
-    @classmethod
-    def of(cls, noise: BoardNoise) -> Norm:
-        terms, finer = whole_squares(noise.clip)
-        room = (2 * noise.clip.norm * PERSON_GRID * finer) ** 2 * noise.factor.square
-        return cls(terms["net_wins"], terms["exposure"], floor(room))
+    def figures(self, spread: float) -> dict[str, Figure]:
+        return super().figures(spread) | {"rho": self.loss.rho or 0.0}
 
-    def weight(self, before: int, mixed: int, square: int) -> tuple[int, int]:
-        """W, and what is then reached: from N, B and A."""
-        room = self.most - before
-        if room < 0 or square < 0:
-            raise AssertionError("somebody's limit was exceeded before")
-        if square == 0:
-            return PERSON_GRID, before  # what adds nothing is not bounded
-        # m ≤ (√(B² + A·room) − B)/A for whole m, if and only if mA + B ≤ ⌊√…⌋.
-        largest = (isqrt(mixed * mixed + square * room) - mixed) // square
-        chosen = max(0, min(PERSON_GRID, largest))
-        return chosen, before + 2 * chosen * mixed + chosen * chosen * square
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"sigma": self.sigma, "share": str(self.statistic.beta), "reach": str(self.factor.square)}
 
 
 def _require(promise: Promise) -> None:
-    """Refuse what a board does not promise."""
+    """Refuse what such a board does not promise."""
+    require_people(promise)
     privacy = promise.privacy
-    if privacy.unit is not Unit.PERSON or privacy.neighbours is Neighbours.OUTCOME:
+    if privacy.max_per_person is not None:
         raise PrivacyError(
-            f"a board protects people: use {option('unit', 'person')}, and {option('neighbours')} replace or add-remove"
-        )
-    if privacy.one_per_pair or privacy.max_per_person is not None or privacy.chooses_limit:
-        raise PrivacyError(
-            f"on a board people are bounded by {option('clip')} over the whole horizon; leave "
-            f"{option('max_per_person')} and {option('one_per_pair')} out"
+            f"with {option('delta')} people are bounded by {option('clip')} over the whole horizon of a board; leave "
+            f"{option('max_per_person')} out, or use it with {option('pure', True)}"
         )
     if privacy.clip is None or not privacy.clip <= LARGEST_CLIP:
         raise PrivacyError(f"a board needs a {option('clip')}, at most {LARGEST_CLIP}, such as {option('clip', 3)}")
-    promise.require_pairs("a board")

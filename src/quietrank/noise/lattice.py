@@ -94,6 +94,10 @@ class LaplaceNoise:
     def add_to(self, values: Integers) -> Integers:
         return add_laplace(values, self.scale)
 
+    def draw_fresh(self, size: int) -> Integers | list[int]:
+        """The noise alone, whatever its size."""
+        return discrete_laplace(size, self.scale)
+
 
 @dataclass(frozen=True)
 class ObjectiveNoise:

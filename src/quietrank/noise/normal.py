@@ -37,7 +37,11 @@ class RoundedGaussianNoise:
     """σ, in lattice steps"""
 
     def add_to(self, values: Integers) -> Integers:
-        return saturating_sum(values, rounded_normal(len(values), self.scale))
+        return saturating_sum(values, self.draw_fresh(len(values)))
+
+    def draw_fresh(self, size: int) -> Integers | list[int]:
+        """The noise alone, whatever its size."""
+        return rounded_normal(size, self.scale)
 
 
 def rounded_normal(size: int, scale: float, source: Source = entropy) -> Integers | list[int]:

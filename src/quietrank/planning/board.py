@@ -17,8 +17,8 @@ from quietrank.arrays import Floats
 from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.estimate.noisy import stands_out
 from quietrank.mechanisms.gaussian import GAUSSIAN, GaussianLaw
+from quietrank.mechanisms.horizon import LONGEST
 from quietrank.mechanisms.mechanism import Law
-from quietrank.mechanisms.stream import LONGEST
 from quietrank.planning.arguments import whole, whole_or_none
 from quietrank.planning.board_result import BoardPlan, BoardPrediction
 from quietrank.planning.crowd import PER_VISIT, Crowd, Habit, HabitWord

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from quietrank.arrays import Floats, Integers
-from quietrank.mechanisms.stream import BoardNoise, Factor, Norm
+from quietrank.mechanisms.horizon import Norm
+from quietrank.mechanisms.stream import Factor, GaussianBoardNoise
 from quietrank.planning.crowd import People
 from quietrank.planning.survey import Advance
 from quietrank.promise.promise import PERSON_GRID
@@ -49,7 +50,7 @@ class Left:
 
 
 def left(
-    people: People, length: int, noises: Sequence[BoardNoise], advance: Advance = lambda amount: None
+    people: People, length: int, noises: Sequence[GaussianBoardNoise], advance: Advance = lambda amount: None
 ) -> list[Left]:
     """What each of the limits leaves; periods have `length` days, and the limits one horizon."""
     cells = Cells.of(people, length)
@@ -89,10 +90,10 @@ class Cells:
 
 
 def limited(
-    people: People, cells: Cells, noises: Sequence[BoardNoise], advance: Advance = lambda amount: None
+    people: People, cells: Cells, noises: Sequence[GaussianBoardNoise], advance: Advance = lambda amount: None
 ) -> Integers:
     """The weight of each cell (columns) under each limit (rows), in units of 2^-20."""
-    norms, gram = [Norm.of(noise) for noise in noises], _gram(noises[0].factor)
+    norms, gram = [noise.limit for noise in noises], _gram(noises[0].factor)
     weights = np.empty((len(norms), len(cells.person)), dtype=np.int64)
     for place, net, met in _products(people, cells):
         days = cells.period[place]

@@ -19,7 +19,7 @@ from math import log, sqrt
 from typing import Protocol
 
 from quietrank.mechanisms.gaussian import typical_square
-from quietrank.mechanisms.stream import BoardNoise, Factor
+from quietrank.mechanisms.stream import Factor, GaussianBoardNoise
 from quietrank.planning.crowd import Crowd, People
 from quietrank.planning.left import Left, left
 from quietrank.planning.scoring import NO_PRIVACY
@@ -45,7 +45,7 @@ class Expected:
 
     day: int
     """up to which votes are counted"""
-    noise: BoardNoise | None
+    noise: GaussianBoardNoise | None
     """whose promise, statistic and C it has; None without privacy"""
     noise_sd: float
     """on the net wins of an item, in votes"""
@@ -58,7 +58,9 @@ class Expected:
     """as in `Left`"""
 
     @classmethod
-    def of(cls, day: int, noise: BoardNoise, noise_sd: float, sums: Left, period: int, votes: float) -> Expected:
+    def of(
+        cls, day: int, noise: GaussianBoardNoise, noise_sd: float, sums: Left, period: int, votes: float
+    ) -> Expected:
         """From what limits leave of the votes of a sample, for all the votes that are expected."""
         t = period - 1
         if not sums.votes[t] > 0:  # nobody of the sample came so early
@@ -88,15 +90,15 @@ class Sample:
     promise: Promise
     """its C is a placeholder"""
     advance: Advance = lambda amount: None
-    _singles: dict[tuple[int, float], tuple[BoardNoise, Left]] = field(default_factory=dict)
+    _singles: dict[tuple[int, float], tuple[GaussianBoardNoise, Left]] = field(default_factory=dict)
 
     @property
     def items(self) -> int:
         return self.people.items
 
-    def noise(self, horizon: int, clip: float) -> BoardNoise:
+    def noise(self, horizon: int, clip: float) -> GaussianBoardNoise:
         """The one place where noise is calibrated."""
-        return BoardNoise.calibrated(self.promise.changed(clip=clip), Factor(horizon))
+        return GaussianBoardNoise.calibrated(self.promise.changed(clip=clip), Factor(horizon))
 
     def clips(self, day: int) -> list[float]:
         """What C may be: up to twice the norm of somebody with the average number of votes up to this day."""
@@ -108,7 +110,7 @@ class Sample:
         """Expected up to a day."""
         return self.crowd.votes * day / self.crowd.days
 
-    def singles(self, day: int, clips: Sequence[float]) -> list[tuple[BoardNoise, Left]]:
+    def singles(self, day: int, clips: Sequence[float]) -> list[tuple[GaussianBoardNoise, Left]]:
         """One release of all votes up to a day, at each C."""
         new = [clip for clip in clips if (day, clip) not in self._singles]
         if new:
@@ -154,7 +156,7 @@ class OneBoard:
     def at(self, day: int) -> Expected:
         noise, sums = self._chosen
         period = self._period(day)
-        counted, noise_sd = period * self.length, noise.sigma * noise.factor.spread(period)
+        counted, noise_sd = period * self.length, noise.spread(period)
         return Expected.of(counted, noise, noise_sd, sums, period, self.sample.votes(counted))
 
     def _period(self, day: int) -> int:
@@ -166,7 +168,7 @@ class OneBoard:
         return float(self._chosen[0].promise.privacy.clip or 0)
 
     @cached_property
-    def _chosen(self) -> tuple[BoardNoise, Left]:
+    def _chosen(self) -> tuple[GaussianBoardNoise, Left]:
         if self.given is not None:
             return self._limited([self.given])[0]
         clips = self.sample.clips(self.sample.crowd.days)
@@ -174,17 +176,17 @@ class OneBoard:
         place = clips.index(float(coarse[0].promise.privacy.clip or 0))
         return self._best(clips[max(0, place - STRIDE + 1) : place + STRIDE])
 
-    def _best(self, clips: list[float]) -> tuple[BoardNoise, Left]:
+    def _best(self, clips: list[float]) -> tuple[GaussianBoardNoise, Left]:
         return min(self._limited(clips), key=lambda one: self._error(*one))
 
-    def _limited(self, clips: list[float]) -> list[tuple[BoardNoise, Left]]:
+    def _limited(self, clips: list[float]) -> list[tuple[GaussianBoardNoise, Left]]:
         noises = [self.sample.noise(self.horizon, clip) for clip in clips]
         return list(zip(noises, left(self.sample.people, self.length, noises, self.sample.advance), strict=True))
 
-    def _error(self, noise: BoardNoise, sums: Left) -> float:
+    def _error(self, noise: GaussianBoardNoise, sums: Left) -> float:
         """The mean of the logarithms of the errors on all days that count."""
         periods = [self._period(day) for day in self.days]
-        errors = (sums.error(t, noise.sigma * noise.factor.spread(t), self.sample.items) for t in periods)
+        errors = (sums.error(t, noise.spread(t), self.sample.items) for t in periods)
         return sum(map(log, errors)) / len(periods)
 
 
@@ -209,7 +211,7 @@ class Releases:
         )
         return Expected.of(counted, noise, self._noise_sd(noise), sums, 1, self.sample.votes(counted))
 
-    def _noise_sd(self, noise: BoardNoise) -> float:
+    def _noise_sd(self, noise: GaussianBoardNoise) -> float:
         return noise.sigma * sqrt(self.number)
 
 

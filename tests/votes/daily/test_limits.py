@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietrank.mechanisms.stream import Norm
+from quietrank.mechanisms.horizon import Norm, Weight
 from quietrank.promise.promise import PERSON_GRID
 
 BIG = st.integers(0, 10**40)
@@ -29,6 +29,19 @@ def test_the_weight_is_the_largest(most: int, part: float, mixed: int, square: i
     assert weight == PERSON_GRID or left(weight + 1) > most
 
 
+@given(limit=st.integers(1, 1024), days=st.lists(st.integers(1, 5000), max_size=9))
+def test_weights_add_up_to_the_limit_at_most(limit: int, days: list[int]) -> None:
+    """Over all days, in whole units; on each day the weight is the largest that what is left allows."""
+    bound, reached, total = Weight.of(limit), 0, 0
+    for votes in days:
+        weight, reached = bound.weight(reached, 0, 2 * votes)
+        total += weight * votes
+        assert total <= limit * PERSON_GRID
+        assert weight == PERSON_GRID or total + votes > limit * PERSON_GRID
+
+
 def test_a_limit_that_was_exceeded_is_noticed() -> None:
     with pytest.raises(AssertionError, match="exceeded before"):
         Norm(1, 1, 10).weight(11, 0, 1)
+    with pytest.raises(AssertionError, match="exceeded before"):
+        Weight(10).weight(11, 0, 1)

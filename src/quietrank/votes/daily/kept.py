@@ -19,10 +19,11 @@ import numpy as np
 from quietrank.errors import BoardError, VotesError, option
 from quietrank.publish.files import sync
 from quietrank.votes.daily.arrivals import ARRIVED
+from quietrank.votes.daily.limits import Draws, Entry
 from quietrank.votes.snapshot import FLAWS, NO_FLAW, NUMBER
 
 if TYPE_CHECKING:
-    from quietrank.mechanisms.stream import Norm
+    from quietrank.mechanisms.horizon import Limit
 
 FORMAT = "quietrank/board-kept/1"
 LATEST = 2**15
@@ -38,6 +39,7 @@ CREATE TABLE kept.turns (person UHUGEINT, day SMALLINT, weight INTEGER, square H
 CREATE TABLE kept.counted (person UHUGEINT, vote UHUGEINT);
 CREATE TABLE kept.sums (day SMALLINT, part INTEGER, item INTEGER, net HUGEINT, met HUGEINT);
 CREATE TABLE kept.gone (person UHUGEINT);
+CREATE TABLE kept.draws (draw INTEGER, part INTEGER, item INTEGER, net HUGEINT, met HUGEINT);
 """
 
 
@@ -132,7 +134,7 @@ class Kept:
 
     # ---- one day ----------------------------------------------------------------------------------------------------
 
-    def count(self, day: int, gram: Sequence[int], norm: Norm) -> None:
+    def count(self, day: int, gram: Sequence[int], limit: Limit) -> None:
         """Bound the votes of this day, person by person, and keep what they add; within a transaction."""
         self.db.execute(
             """CREATE OR REPLACE TEMP TABLE today AS
@@ -144,7 +146,7 @@ class Kept:
             [day],
         )
         self._leave_out_the_heaviest()
-        weights = [(person, day, *norm.weight(n, b, a)) for person, n, b, a in self._used(gram, norm)]
+        weights = [(person, day, *limit.weight(n, b, a)) for person, n, b, a in self._used(gram, limit)]
         self.db.execute("CREATE OR REPLACE TEMP TABLE turn AS SELECT * FROM kept.turns LIMIT 0")
         _insert(self.db, "turn", weights)
         self.db.execute("INSERT INTO kept.turns SELECT * FROM turn")
@@ -167,11 +169,11 @@ class Kept:
         if most > HEAVIEST:
             self.db.execute(f"DELETE FROM today WHERE person IN (SELECT person FROM today WHERE met > {HEAVIEST})")
 
-    def _used(self, gram: Sequence[int], norm: Norm, before: int = LATEST) -> list[tuple[int, int, int, int]]:
+    def _used(self, gram: Sequence[int], limit: Limit, before: int = LATEST) -> list[tuple[int, int, int, int]]:
         """For each person who voted today: N, B and A; from the days before `before`."""
         self.db.execute("CREATE OR REPLACE TEMP TABLE gram (day SMALLINT, g BIGINT)")
-        _insert(self.db, "gram", [(u, g) for u, g in enumerate(gram[:-1], 1)])
-        product = f"({norm.net} * {{0}}.net::HUGEINT * {{1}}.net + {norm.met} * {{0}}.met::HUGEINT * {{1}}.met)"
+        _insert(self.db, "gram", [(u, g) for u, g in enumerate(gram[:-1], 1) if g])
+        product = f"({limit.net} * {{0}}.net::HUGEINT * {{1}}.net + {limit.met} * {{0}}.met::HUGEINT * {{1}}.met)"
         return list(
             self.db.execute(
                 f"""WITH voters AS (SELECT DISTINCT person FROM today),
@@ -186,7 +188,9 @@ class Kept:
                     GROUP BY i.person
                 ),
                 squares AS (
-                    SELECT person, {gram[-1]} * sum({product.format("t", "t")}) AS square FROM today t GROUP BY person
+                    SELECT person,
+                           {gram[-1]} * sum({product.format("t", "t")} + {limit.each} * t.met::HUGEINT) AS square
+                    FROM today t GROUP BY person
                 )
                 SELECT v.person, coalesce(before.square, 0), coalesce(mixed.mixed, 0), squares.square
                 FROM voters v JOIN squares USING (person) LEFT JOIN before USING (person) LEFT JOIN mixed USING (person)
@@ -194,7 +198,7 @@ class Kept:
             ).fetchall()
         )
 
-    def require_bounded(self, day: int, gram: Sequence[int], norm: Norm) -> None:
+    def require_bounded(self, day: int, gram: Sequence[int], limit: Limit) -> None:
         """Compute what everybody who voted on this day had reached again, from what is kept; raise if it differs."""
         self.db.execute(
             "CREATE OR REPLACE TEMP TABLE today AS SELECT person, part, item, net, met FROM kept.increments "
@@ -202,8 +206,8 @@ class Kept:
             [day],
         )
         reached = {(person, weight): square for person, weight, square in self._turns(day)}
-        for person, n, b, a in self._used(gram, norm, before=day):
-            weight, square = norm.weight(n, b, a)
+        for person, n, b, a in self._used(gram, limit, before=day):
+            weight, square = limit.weight(n, b, a)
             if reached.pop((person, weight), None) != square:
                 raise BoardError(f"{self.path} is damaged: what is kept about somebody does not agree")
         if reached:
@@ -219,6 +223,20 @@ class Kept:
         for at, part, item, n, m in self.db.execute("SELECT * FROM kept.sums WHERE day <= ?", [day]).fetchall():
             net[at - 1, part, item], met[at - 1, part, item] = n, m
         return net, met
+
+    # ---- noise that is used again -----------------------------------------------------------------------------------
+
+    def drawn(self, items: int) -> dict[Entry, tuple[int, int]]:
+        """What was drawn so far, by draw and place, of so many items in each part."""
+        rows = self.db.execute("SELECT draw, part, item, net, met FROM kept.draws WHERE item < ?", [items]).fetchall()
+        return {(draw, part * items + item): (net, met) for draw, part, item, net, met in rows}
+
+    def keep(self, draws: Draws, items: int) -> None:
+        """Write down what was drawn today, once and for all; within a transaction."""
+        rows = [(draw, *divmod(place, items), *values) for (draw, place), values in draws.fresh.items()]
+        _insert(self.db, "kept.draws", rows)
+
+    # ---- people -----------------------------------------------------------------------------------------------------
 
     def forget(self, person: str) -> bool:
         """Erase what is kept about a person, and leave a tombstone; whether there was anything."""

@@ -1,44 +1,86 @@
-"""The increments of all days so far in, what is encoded of them on one day out, in the words that noise is added to."""
+"""What all people added on each day in; the exact counts that a day publishes with noise, and its draws, out.
+
+People are bounded in `kept.py`, by what the noise of the board says (`mechanisms/horizon.py`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from quietrank.mechanisms.stream import FULL
-
 if TYPE_CHECKING:
-    from quietrank.arrays import Integers
-    from quietrank.mechanisms.stream import Norm
+    from collections.abc import Sequence
+
+    from quietrank.mechanisms.horizon import BoardNoise, Limit
+
+Entry = tuple[int, int]
+"""which draw, and which place in the vector of all parts and items"""
+
+
+@dataclass(eq=False)
+class Draws:
+    """The noise that a day uses: what was drawn for earlier days, and what is drawn now. Confidential."""
+
+    wanted: list[Entry]
+    """what the day uses, in order"""
+    known: dict[Entry, tuple[int, int]]
+    """what was drawn before, on net wins and on exposures"""
+    fresh: dict[Entry, tuple[int, int]] = field(default_factory=dict)
+    """what is drawn now, once, and kept if it is used again"""
+
+    @classmethod
+    def of(
+        cls, noise: BoardNoise, day: int, since: Sequence[int], parts: int, known: dict[Entry, tuple[int, int]]
+    ) -> Draws:
+        """For the items that joined on these days: a sum that ended before an item joined has nothing to protect."""
+        places = [(place, joined) for place, joined in enumerate(list(since) * parts)]
+        reaching = ((draw, noise.last_day(draw)) for draw in noise.mixing(day))
+        return cls([(draw, place) for draw, last in reaching for place, joined in places if joined <= last], known)
+
+    @property
+    def missing(self) -> dict[int, list[int]]:
+        """The places for which a draw is to be made, by draw."""
+        places: dict[int, list[int]] = {}
+        for draw, place in self.wanted:
+            if (draw, place) not in self.known and (draw, place) not in self.fresh:
+                places.setdefault(draw, []).append(place)
+        return places
+
+    def mixed(self, mixing: dict[int, int], size: int) -> tuple[list[int], list[int]]:
+        """Σ_k B_tk·z_k for each place: on net wins and on exposures, in whole numbers of any size."""
+        net_wins, exposures = [0] * size, [0] * size
+        for draw, place in self.wanted:
+            entry = (draw, place)
+            of_net_wins, of_exposures = self.fresh[entry] if entry in self.fresh else self.known[entry]
+            net_wins[place] += mixing[draw] * of_net_wins
+            exposures[place] += mixing[draw] * of_exposures
+        return net_wins, exposures
+
+    def __repr__(self) -> str:
+        return "Draws(confidential)"
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """The encoded counts of one day: Σ_j r_{t−j}·x_j, in steps of the noise. Confidential."""
+    """The encoded counts of one day: Σ_j M_tj·x_j, in steps of the noise, whole numbers of any size. Confidential."""
 
-    net_wins: Integers
-    exposures: Integers
-    norm: Norm
-    """in which people were bounded"""
+    day: int
+    net_wins: Any
+    """for each part and item; of dtype object"""
+    exposures: Any
+    limit: Limit
+    """by which people were bounded"""
+    draws: Draws
 
     @classmethod
-    def of(cls, net: Any, met: Any, roots: Integers, norm: Norm) -> Encoded:
+    def of(cls, net: Any, met: Any, weights: Sequence[int], limit: Limit, draws: Draws) -> Encoded:
         """From the increments of all days so far, as (day, …): twice the net wins, and the exposures."""
-        back = [int(root) for root in roots[: len(net)][::-1]]
-        net_wins, exposures = (_weighted(back, days) for days in (net, met))
-        return cls(_in_words(net_wins), _in_words(2 * exposures), norm)
+        net_wins, exposures = (_weighted(weights, days) for days in (net, met))
+        return cls(len(net), net_wins.ravel(), 2 * exposures.ravel(), limit, draws)
 
     def __repr__(self) -> str:
         return "Encoded(confidential)"
 
 
-def _weighted(weights: list[int], days: Any) -> Any:
+def _weighted(weights: Sequence[int], days: Any) -> Any:
     return sum((weight * day for weight, day in zip(weights, days, strict=True)), days[0] * 0)
-
-
-def _in_words(values: Any) -> Integers:
-    """In 64 bits, with room for noise. What does not fit is cut off, entry by entry, which moves no two sums further
-    apart; an error would tell that one more vote was too many. Readers are told by what is published."""
-    return np.array([max(-FULL, min(FULL, value)) for value in values.ravel().tolist()], dtype=np.int64)
