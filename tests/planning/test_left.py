@@ -43,11 +43,12 @@ def test_the_kept_share_is_that_of_a_real_board(name: str, tmp_path: Path) -> No
     crowd, every, clip = BOARDS[name]
     people, horizon = crowd.sample(SURVEY, 3), crowd.days // every.days
     board = real_board(tmp_path / "real", people, horizon, every, clip)
-    cells = Cells.of(people, every.days)
-    (weights,) = limited(people, cells, [board.terms.noise])
+    cells, noise = Cells.of(people, every.days), board.terms.noise
+    assert isinstance(noise, GaussianBoardNoise)
+    (weights,) = limited(people, cells, [noise])
     mine = np.bincount(cells.period, weights * np.bincount(cells.of_vote), horizon)
     assert np.cumsum(mine).tolist() == kept_weight(board)
-    (sums,) = left(people, every.days, [board.terms.noise])
+    (sums,) = left(people, every.days, [noise])
     assert sums.share[-1] == kept_weight(board)[-1] / 2**20 / len(people.day)
     assert sums.share[-1] < 0.8
 
