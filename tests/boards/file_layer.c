@@ -23,6 +23,7 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static char root[PATH_MAX];
 static int notes = -1;
 static long writes_left, syncs_left, steps_left; /* 0: never */
+static long steps_done;
 static int write_errno, sync_errno, stays;
 
 struct note {
@@ -43,6 +44,8 @@ void layer_break(long write, int of_write, long sync, int of_sync, int for_good,
     writes_left = write, write_errno = of_write, syncs_left = sync, sync_errno = of_sync, stays = for_good;
     steps_left = step;
 }
+
+long layer_steps(void) { return steps_done; }
 
 /* ---- notes ---- */
 
@@ -112,6 +115,7 @@ static uint64_t size_of(int fd) {
 }
 
 static void step(void) {
+    steps_done++;
     if (steps_left > 0 && --steps_left == 0) syscall(SYS_kill, getpid(), SIGKILL);
 }
 

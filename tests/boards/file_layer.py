@@ -8,10 +8,14 @@ saves nothing, and neither does a later one of the same data, as on Linux.
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
 import random
 import shutil
 import struct
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -22,14 +26,41 @@ SECTOR, PAGE = 512, 4096
 
 
 def compiled(folder: Path) -> Path | None:
-    """The layer as a library; None without a C compiler."""
+    """The layer as a library; None without a C compiler, or elsewhere than on Linux."""
     compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
+    if compiler is None or sys.platform != "linux":
         return None
     library = folder / "file_layer.so"
     source = Path(__file__).with_suffix(".c")
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
     return library
+
+
+class Layer:
+    """The file layer, in a process before which it was loaded."""
+
+    def __init__(self) -> None:
+        self.library = ctypes.CDLL(None)
+
+    def note(self, folder: Path, notes: Path) -> None:
+        self.library.layer_note(os.fsencode(folder), os.fsencode(notes))
+
+    @property
+    def is_there(self) -> bool:
+        return hasattr(self.library, "layer_note")
+
+    @property
+    def steps(self) -> int:
+        """How many changes and syncs there were since the process began."""
+        return int(self.library.layer_steps())
+
+    def mark(self, word: str) -> None:
+        self.library.layer_mark(word.encode())
+
+    def break_(self, what: str = "", at: int = 0, *, for_good: bool = False) -> None:
+        """Fail the write or the sync with this number, or kill before the step with this number."""
+        ats = [ctypes.c_long(at if what == kind else 0) for kind in ("write", "sync", "kill")]
+        self.library.layer_break(ats[0], errno.ENOSPC, ats[1], errno.EIO, int(for_good), ats[2])
 
 
 @dataclass(frozen=True)

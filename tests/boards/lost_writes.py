@@ -6,13 +6,11 @@ board, each undisturbed, with an error, or killed before a step; what they did t
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +21,9 @@ from quietrank.errors import QuietrankError
 from quietrank.ledger.book import BudgetLedger
 from quietrank.votes.daily import kept as kept_files
 from tests.boards.arena import ITEMS, START, some_votes, update
+from tests.boards.file_layer import Layer
 
-DAYS, PEOPLE = 3, 4
+DAYS, PEOPLE = 2, 3
 SEVERAL = tuple(f"a model whose name is long enough for a line of several pages, {k}" for k in range(120))
 """items that join: their line, and those of the days after, are longer than a page"""
 
@@ -103,31 +102,33 @@ def ledger_after_the_copy() -> None:
     Board._show = late  # type: ignore[method-assign]
 
 
+def changed_in_place() -> None:
+    def in_place(path: Path) -> None:
+        with kept_files._attached(path) as db:
+            db.execute("FORCE CHECKPOINT kept")
+
+    kept_files.settle = in_place
+
+
+def line_and_end_at_once() -> None:
+    def at_once(path: Path, lines: Sequence[str]) -> None:
+        there = public_file.read(path)
+        with path.open("ab") as stream:
+            stream.write("".join(f"{line}\n" for line in lines[len(there) :]).encode())
+            public_file._flush(stream)
+
+    public_file.copy = at_once
+
+
 MUTANTS: dict[str, Callable[[], None]] = {
     "copied-before-the-commit": copied_before_the_commit,
     "ledger-after-the-copy": ledger_after_the_copy,
+    "changed-in-place": changed_in_place,
+    "line-and-end-at-once": line_and_end_at_once,
 }
 
 
 # ---- the process ----------------------------------------------------------------------------------------------------
-
-
-class Layer:
-    """The file layer, which was loaded before anything else."""
-
-    def __init__(self) -> None:
-        self.library = ctypes.CDLL(None)
-
-    def note(self, folder: Path, notes: Path) -> None:
-        self.library.layer_note(os.fsencode(folder), os.fsencode(notes))
-
-    def mark(self, word: str) -> None:
-        self.library.layer_mark(word.encode())
-
-    def break_(self, what: str = "", at: int = 0, *, for_good: bool = False) -> None:
-        """Fail the write or the sync with this number, or kill before the step with this number."""
-        ats = [ctypes.c_long(at if what == kind else 0) for kind in ("write", "sync", "kill")]
-        self.library.layer_break(ats[0], errno.ENOSPC, ats[1], errno.EIO, int(for_good), ats[2])
 
 
 def done(folder: Path, job: dict[str, Any]) -> dict[str, Any]:

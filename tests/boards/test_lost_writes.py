@@ -15,18 +15,19 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from quietrank.boards.board import Board, confidential
-from quietrank.errors import BoardError, QuietrankError
+from quietrank.errors import BoardError
 from quietrank.ledger.book import BudgetLedger
+from quietrank.votes.daily import kept as kept_files
 from tests.boards.faults import counted
 from tests.boards.file_layer import Disk, Effort, Note, compiled, losses, moments, notes
 from tests.boards.lost_writes import DAYS, RUNS, board_of, ledger_of, prepared
@@ -39,7 +40,7 @@ FEW, MANY = Effort(all_up_to=2, random=0, parts=1), Effort(all_up_to=7, random=1
 
 @pytest.fixture(scope="module")
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = compiled(tmp_path_factory.mktemp("layer")) if sys.platform == "linux" else None
+    library = compiled(tmp_path_factory.mktemp("layer"))
     if library is None:
         pytest.skip("needs Linux and a C compiler, for a layer below the files")
     return library
@@ -76,102 +77,130 @@ def restore(folder: Path, files: dict[str, bytes]) -> None:
 class Found:
     """What was tried, and what was wrong."""
 
+    ends: list[list[str]]
+    """of every run of every job"""
     states: int = 0
     faults: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(frozen=True)
+class State:
+    """What a power cut may leave behind."""
+
+    files: dict[str, bytes]
+    marks: tuple[str, ...]
+    """what had begun, and what had ended"""
+    shown: tuple[bytes, ...]
+    """every state of the public file up to then"""
+
+    @property
+    def days(self) -> int:
+        """Of how many days something was seen."""
+        return max((shown.count(b'{"day":') for shown in self.shown), default=0)
+
+    @property
+    def digest(self) -> str:
+        data = [*(part for name in sorted(self.files) for part in (name.encode(), self.files[name])), *self.shown]
+        sized = (len(part).to_bytes(8, "little") + part for part in (*data, repr(self.marks).encode()))
+        return hashlib.sha256(b"".join(sized)).hexdigest()
+
+
+@dataclass(frozen=True)
 class Explored:
     """One job, played again, with a power cut at each moment."""
 
     folder: Path
     job: Job
+    played: list[Note]
     wanted: list[Any]
     """what is counted in the end without a fault"""
-    shown: list[bytes] = field(default_factory=list)
-    """every state of the public file up to the power cut"""
-
-    def disk(self) -> Disk:
-        return Disk.of(self.place, files_of(self.folder / f"{self.job['name']}.before"))
 
     @property
     def place(self) -> Path:
         return self.folder / str(self.job["name"])
 
-    def states(self, effort: Effort, seed: int, played: list[Note]) -> Iterator[tuple[dict[str, bytes], list[str]]]:
-        """Each folder that may be left, with the marks before it; once for everything that was seen."""
-        rng, disk, tried = random.Random(seed), self._replayed(played), set()
-        for moment in moments(disk, self._watched(disk, played)):
-            for files in losses(moment, effort, rng):
-                key = _digest(files, self.shown, moment.marks)
-                if key not in tried:
-                    tried.add(key)
-                    yield files, list(moment.marks)
+    def disk(self) -> Disk:
+        return Disk.of(self.place, files_of(self.folder / f"{self.job['name']}.before"))
 
-    def _replayed(self, played: list[Note]) -> Disk:
-        """The disk from before, once it is sure that what was noted leads to what is there now."""
+    def require_complete(self) -> None:
+        """What was noted must lead to what is there now."""
         disk = self.disk()
-        for note in played:
+        for note in self.played:
             disk.play(note)
         assert disk.visible() == files_of(self.place), "the layer missed something"
-        return self.disk()
 
-    def _watched(self, disk: Disk, played: list[Note]) -> Iterator[Note]:
-        for note in played:
-            yield note
-            public = disk.visible().get(PUBLIC, b"")
-            if public not in self.shown:
-                self.shown.append(public)
+    def states(self, effort: Effort, seed: int) -> Iterator[State]:
+        """Everything that may be left, each once for all that was seen before."""
+        rng, disk, tried = random.Random(seed), self.disk(), set()
+        shown: list[bytes] = []
+        for moment in moments(disk, _watched(disk, self.played, shown)):
+            for files in losses(moment, effort, rng):
+                state = State(files, tuple(moment.marks), tuple(shown))
+                if state.digest not in tried:
+                    tried.add(state.digest)
+                    yield state
 
-    def fault(self, files: dict[str, bytes], marks: list[str]) -> str | None:
+    def fault(self, state: State) -> str | None:
         """What is wrong after this loss; None if nothing is."""
-        restore(self.place, files)
+        restore(self.place, state.files)
         try:
-            self._require_known_to_the_ledger()
-            if marks[-1:] == ["end publish"] and files[PUBLIC] != self.shown[-1]:
+            self._require_known_to_the_ledger(state)
+            if state.marks[-1:] == ("end publish",) and state.files[PUBLIC] != state.shown[-1]:
                 return "an update had returned, and what it published was not durable"
-            self._recover(marks)
-            return self._require_the_same()
-        except (QuietrankError, duckdb.Error) as error:
+            self._recover(state)
+            return self._require_the_same(state)
+        except Exception as error:  # noqa: BLE001  whatever goes wrong is reported with the loss that led to it
             return f"{type(error).__name__}: {error}"
 
-    def _require_known_to_the_ledger(self) -> None:
-        days = max((shown.count(b'{"day":') for shown in self.shown), default=0)
+    def _require_known_to_the_ledger(self, state: State) -> None:
         book = BudgetLedger.open(ledger_of(self.place))
-        if not days:
+        if not state.days:
             return
-        topic = f"board {json.loads(self.shown[-1].splitlines()[0])['board']}"
-        position = book.position(topic)
-        if position is None or int(position.split()[1]) < days:
-            raise BoardError(f"day {days} was seen, and the ledger is at {position}")
+        position = book.position(f"board {json.loads(state.shown[-1].splitlines()[0])['board']}")
+        if position is None or int(position.split()[1]) < state.days:
+            raise BoardError(f"day {state.days} was seen, and the ledger is at {position}")
 
-    def _recover(self, marks: list[str]) -> None:
+    def _recover(self, state: State) -> None:
         """The same commands again, and then all days; making a board again may say that it is there."""
-        for run in self.job["runs"]:
-            if f"end {run['do']}" not in marks:
-                with suppress(BoardError) if run["do"] == "make" and board_of(self.place).exists() else suppress():
-                    RUNS[run["do"]](self.place)
-        RUNS["publish"](self.place)
+        for run in dict.fromkeys(run["do"] for run in self.job["runs"]):
+            if f"end {run}" not in state.marks:
+                with suppress(BoardError) if run == "make" and board_of(self.place).exists() else suppress():
+                    RUNS[run](self.place)
+            if run == "forget":
+                self._require_forgotten()
+        if self.job["runs"][-1]["do"] != "publish" or state.marks[-1:] == ("end publish",):
+            RUNS["publish"](self.place)
 
-    def _require_the_same(self) -> str | None:
+    def _require_forgotten(self) -> None:
+        """Nothing of the votes of p1 is in any file; those of somebody else are."""
+        everything = b"".join(files_of(self.place).values())
+        forgotten, other = (hashlib.md5(f"i{vote}".encode()).digest() in everything for vote in ("1-1", "2-1"))
+        if forgotten or not other:
+            raise BoardError("somebody was forgotten, and is still in the files")
+
+    def _require_the_same(self, state: State) -> str | None:
         board = Board.open(board_of(self.place))
         board.verify()
         public = board.path.read_bytes()
-        if not all(public.startswith(shown) for shown in self.shown):
+        if not all(public.startswith(shown) for shown in state.shown):
             return "what was seen has changed"
         if [day.number for day in board.log.days] != list(range(1, DAYS + 1)) or counted(board) != self.wanted:
             return "other votes were counted"
         if len(BudgetLedger.open(ledger_of(self.place)).entries()) != 1:
             return "it was not paid for once"
         left = {path.name for path in board.path.parent.iterdir()} - {board.path.name, confidential(board.path).name}
-        if left:
+        # A draft from before there was a board has nothing of anybody in it.
+        if any(not name.startswith(".quietrank-") for name in left) or confidential(board.path).stat().st_nlink > 1:
             return f"left behind: {sorted(left)}"
         return None
 
 
-def _digest(files: dict[str, bytes], shown: list[bytes], marks: list[str]) -> str:
-    parts = [*(part for name in sorted(files) for part in (name.encode(), files[name])), *shown, repr(marks).encode()]
-    return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest()
+def _watched(disk: Disk, played: list[Note], shown: list[bytes]) -> Iterator[Note]:
+    for note in played:
+        yield note
+        public = disk.visible().get(PUBLIC, b"")
+        if public not in shown:
+            shown.append(public)
 
 
 def wanted(folder: Path, job: Job) -> list[Any]:
@@ -181,19 +210,136 @@ def wanted(folder: Path, job: Job) -> list[Any]:
     return counted(Board.open(board_of(place)))
 
 
-def explore(layer: Path, folder: Path, jobs: list[Job], effort: Effort, *, deaf: str = "") -> Found:
-    """Record the jobs, and try every loss; `deaf`: the disk ignores syncs of files whose names end like this."""
-    found = Found()
-    record(layer, folder, jobs)
+def explore(layer: Path, folder: Path, jobs: list[Job], effort: Effort, *, most: int = 0, deaf: str = "") -> Found:
+    """Record the jobs, and try every loss, or so many of each job, spread evenly; `deaf`: the disk ignores syncs of
+    files whose names end like this, and the first fault is enough."""
+    found = Found(ends=record(layer, folder, jobs))
     for number, job in enumerate(jobs):
-        played = [
-            note for note in notes(folder / f"{job['name']}.notes")
-            if not (deaf and note.kind == "S" and note.name.endswith(deaf))
-        ]  # fmt: skip
-        explored = Explored(folder, job, wanted(folder, job))
-        for files, marks in explored.states(effort, number, played):
+        played = notes(folder / f"{job['name']}.notes")
+        heard = [note for note in played if not (deaf and note.kind == "S" and note.name.endswith(deaf))]
+        explored = Explored(folder, job, heard, wanted(folder, job))
+        explored.require_complete()
+        every = max(1, sum(1 for _ in explored.states(effort, number)) // most) if most else 1
+        for state in islice(explored.states(effort, number), every // 2, None, every):
             found.states += 1
-            fault = explored.fault(files, marks)
-            if fault is not None:
-                found.faults.append(f"{job['name']}, {marks}, {sorted(files)}: {fault}")
+            if (fault := explored.fault(state)) is not None:
+                found.faults.append(f"{job['name']}, after {state.marks}, {sorted(state.files)}: {fault}")
+                if deaf or job.get("mutant"):
+                    return found
     return found
+
+
+# ---- the tests ------------------------------------------------------------------------------------------------------
+
+
+def job(name: str, before: str, *runs: dict[str, Any], mutant: str = "") -> Job:
+    return {"name": name, "before": before.split(), "runs": list(runs), "mutant": mutant}
+
+
+MAKE, UPDATE = job("make", "", {"do": "make"}), job("update", "make", {"do": "publish"})
+JOIN, WIDE = job("join", "make first", {"do": "join"}), job("wide", "make first join", {"do": "publish"})
+FORGET = job("forget", "make first", {"do": "forget"})
+
+
+def report(what: str, found: Found) -> None:
+    print(f"{what}: {found.states} states")
+    assert found.states > 0
+    assert found.faults == []
+
+
+def test_whatever_was_not_synced_may_be_lost(layer: Path, tmp_path: Path) -> None:
+    """A few of the losses while a board is made, updated, given long lines, and somebody is forgotten."""
+    report("few", explore(layer, tmp_path, [MAKE, WIDE, FORGET], FEW, most=4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", [MAKE, UPDATE, JOIN, WIDE, FORGET], ids=lambda work: str(work["name"]))
+def test_whatever_was_not_synced_may_be_lost_in_every_order(work: Job, layer: Path, tmp_path: Path) -> None:
+    """All subsets of few changes; of many, single losses, single survivors, prefixes and random ones; writes cut."""
+    report(work["name"], explore(layer, tmp_path, [work], MANY))
+
+
+@pytest.mark.parametrize(
+    ("mutant", "deaf"),
+    [
+        ("copied-before-the-commit", ""), ("", ".wal"), ("ledger-after-the-copy", ""), ("", "/boards"),
+        ("", "/boards/board"), ("changed-in-place", ""), ("line-and-end-at-once", ""),
+    ],
+    ids=[
+        "copied before the commit", "copied before the commit is synced", "ledger after the copy",
+        "no sync of the folder", "no sync of the public file", "checkpoint in place", "a line and its end at once",
+    ],
+)  # fmt: skip
+@pytest.mark.few(1)
+def test_each_planted_fault_is_noticed(mutant: str, deaf: str, layer: Path, tmp_path: Path) -> None:
+    """Each order of steps matters: broken on purpose, some loss leads to what must not be."""
+    planted = job("planted", "make first join", {"do": "publish"}, mutant=mutant)
+    found = explore(layer, tmp_path, [planted], Effort(4, 4, 2), deaf=deaf)
+    print(f"{mutant or deaf}: noticed after {found.states} states: {found.faults}")
+    assert found.faults != []
+
+
+def test_a_forgotten_person_who_is_still_there_is_noticed(tmp_path: Path) -> None:
+    """The check itself: without writing the file anew, unused parts of it still have the votes."""
+    place = tmp_path / "board"
+    prepared(place, ["make", "first"])
+    with kept_files.opened(confidential(board_of(place))) as kept:
+        kept.forget("p1")
+    explored = Explored(tmp_path, job("board", "", {"do": "forget"}), [], [])
+    with pytest.raises(BoardError, match="still in the files"):
+        explored._require_forgotten()
+    kept_files.rewrite(confidential(board_of(place)))
+    explored._require_forgotten()
+
+
+# ---- one fault after another ----------------------------------------------------------------------------------------
+
+
+def broken(what: str, ats: Iterable[int], *, for_good: bool = False) -> list[Job]:
+    """An update that is killed, or in which a write or sync fails, and the same update again."""
+    return [
+        job(f"{what}-{at}", "make", {"do": "publish", "break": what, "at": at, "for_good": for_good}, {"do": "publish"})
+        for at in ats
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ats", "most"), [((12, 26), 3), pytest.param(range(1, 75), 8, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_a_power_cut_after_a_kill(ats: Iterable[int], most: int, layer: Path, tmp_path: Path) -> None:
+    """What a killed update wrote and did not sync is seen by the next, which syncs it before anybody sees it."""
+    found = explore(layer, tmp_path, broken("kill", ats), Effort(3, 2, 1), most=most)
+    assert {end[0] for end in found.ends} <= {"killed", ""}
+    assert {end[1] for end in found.ends} == {""}
+    report("kill, then power cut", found)
+
+
+@pytest.mark.parametrize("what", ["write", "sync"])
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize(
+    ("ats", "most"), [((4,), 1), pytest.param(range(1, 50), 3, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_what_cannot_be_written_is_not_shown(
+    what: str, for_good: bool, ats: Iterable[int], most: int, layer: Path, tmp_path: Path
+) -> None:
+    """A full disk, or a sync that fails: one line with a remedy, and no byte is shown after it; the next update goes
+    on. Data whose sync failed is never durable, also not by a later sync."""
+    jobs = broken(what, ats, for_good=for_good)
+    found = explore(layer, tmp_path, jobs, Effort(2, 1, 1), most=most)
+    assert [end for end in found.ends if end[0].startswith(("unexpected", "killed"))] == []
+    assert {end[1] for end in found.ends} == {""}
+    for one in jobs:
+        assert not shown_after_a_failed_sync(notes(tmp_path / f"{one['name']}.notes"))
+    report(f"{what} fails", found)
+
+
+def shown_after_a_failed_sync(played: list[Note]) -> bool:
+    """Whether the same run wrote to the public file after a sync had failed."""
+    failed, public = False, set()
+    for note in played:
+        failed = (failed or note.kind == "F") and note.kind != "M"
+        if note.kind in "OC" and note.name.endswith(PUBLIC):
+            public.add(note.file)
+        if failed and note.kind == "W" and note.file in public:
+            return True
+    return False

@@ -11,6 +11,7 @@ leaves neither the old block nor the new. So the file itself is never changed: a
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
@@ -261,6 +262,7 @@ def settle(path: Path) -> None:
     """
     if not _wal(path).exists():
         return
+    _cut_off(path)
     # In this order: closing the stream would drop DuckDB's lock.
     with _explained(path), path.open("rb") as stream, _attached(path):
         if not _wal(path).exists():  # it was void
@@ -274,6 +276,40 @@ def settle(path: Path) -> None:
         _replace(path, draft)
         _wal(path).unlink(missing_ok=True)
         sync(path.parent)
+
+
+def _cut_off(path: Path) -> None:
+    """Cut the write-ahead log where DuckDB cannot read on: a power cut may leave the end of a transaction without its
+    middle. It was never durable, so nobody has seen it; if it was and is damaged, the ledger is ahead, and refuses.
+    """
+    before = _wal(path).stat()
+    try:
+        with _attached(path):
+            return
+    except BoardError as error:
+        unreadable = re.search(r"Corrupt WAL file: entry at byte position (\d+)", str(error))
+        if unreadable is None:
+            raise
+    with _explained(path), _locked(path):
+        now = _wal(path).stat()
+        if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+            raise _busy(path)
+        with _wal(path).open("r+b") as log:
+            log.truncate(int(unreadable[1]))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep others from opening the file, as DuckDB does."""
+    with path.open("r+b") as stream:
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise _busy(path) from None
+        yield
 
 
 def rewrite(path: Path) -> None:
