@@ -193,9 +193,9 @@ class Disk:
         """What may be on the disk, or not."""
         return [change for change in self.pending if not change.doomed]
 
-    def left(self, kept: Iterable[Change], part: tuple[Change, slice] | None = None) -> dict[str, bytes]:
-        """The files after a power cut, if of all pending changes these reach the disk, one of them in part."""
-        names, chosen = dict(self.saved), {id(change) for change in kept}
+    def left(self, loss: Loss) -> dict[str, bytes]:
+        """The files after a power cut."""
+        names, part, chosen = dict(self.saved), loss.part, {id(change) for change in loss.kept}
         data: dict[int, bytes] = {}
         for change in self.pending:
             if id(change) not in chosen:
@@ -237,15 +237,23 @@ class Effort:
     """so many places where a write is cut, of which either side may be lost"""
 
 
-def losses(disk: Disk, effort: Effort, rng: random.Random) -> Iterator[dict[str, bytes]]:
-    """Folders that a power cut may leave behind now."""
+@dataclass(frozen=True)
+class Loss:
+    """One way in which a power cut may strike: what reaches the disk of all changes, and one of them only in part."""
+
+    kept: list[Change]
+    part: tuple[Change, slice] | None = None
+
+
+def losses(disk: Disk, effort: Effort, rng: random.Random) -> Iterator[Loss]:
+    """The ways in which a power cut may strike now."""
     changes = disk.open_changes
     for kept in _subsets(changes, effort, rng):
-        yield disk.left(kept)
+        yield Loss(kept)
     for change in changes:
         for part in _parts(change, effort.parts, rng):
-            for others in ([], changes):
-                yield disk.left([*others, change], (change, part))
+            yield Loss([change], (change, part))
+            yield Loss(changes, (change, part))
 
 
 def _subsets(changes: list[Change], effort: Effort, rng: random.Random) -> Iterator[list[Change]]:

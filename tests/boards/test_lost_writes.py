@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from quietrank.errors import BoardError
 from quietrank.ledger.book import BudgetLedger
 from quietrank.votes.daily import kept as kept_files
 from tests.boards.faults import counted
-from tests.boards.file_layer import Disk, Effort, Note, compiled, losses, moments, notes
+from tests.boards.file_layer import Disk, Effort, Loss, Note, compiled, losses, moments, notes
 from tests.boards.lost_writes import DAYS, RUNS, board_of, ledger_of, prepared
 
 ROOT = Path(__file__).parent.parent.parent
@@ -98,11 +99,8 @@ class State:
         """Of how many days something was seen."""
         return max((shown.count(b'{"day":') for shown in self.shown), default=0)
 
-    @property
-    def digest(self) -> str:
-        data = [*(part for name in sorted(self.files) for part in (name.encode(), self.files[name])), *self.shown]
-        sized = (len(part).to_bytes(8, "little") + part for part in (*data, repr(self.marks).encode()))
-        return hashlib.sha256(b"".join(sized)).hexdigest()
+    def __hash__(self) -> int:
+        return hash((tuple((name, hash(data)) for name, data in sorted(self.files.items())), self.marks, self.shown))
 
 
 @dataclass(frozen=True)
@@ -129,16 +127,30 @@ class Explored:
             disk.play(note)
         assert disk.visible() == files_of(self.place), "the layer missed something"
 
-    def states(self, effort: Effort, seed: int) -> Iterator[State]:
-        """Everything that may be left, each once for all that was seen before."""
-        rng, disk, tried = random.Random(seed), self.disk(), set()
+    def states(self, effort: Effort, seed: int, most: int = 0) -> Iterator[State]:
+        """Everything that may be left, each once for all that was seen before; or so many of them, spread evenly."""
+        every = max(1, sum(1 for _ in self._losses(effort, seed)) // most) if most else 1
+        tried = set()
+        for disk, loss, shown in islice(self._losses(effort, seed), every // 2, None, every):
+            state = State(disk.left(loss), tuple(disk.marks), tuple(shown))
+            if hash(state) not in tried:
+                tried.add(hash(state))
+                yield state
+
+    def _losses(self, effort: Effort, seed: int) -> Iterator[tuple[Disk, Loss, list[bytes]]]:
+        rng, disk = random.Random(seed), self.disk()
         shown: list[bytes] = []
-        for moment in moments(disk, _watched(disk, self.played, shown)):
-            for files in losses(moment, effort, rng):
-                state = State(files, tuple(moment.marks), tuple(shown))
-                if state.digest not in tried:
-                    tried.add(state.digest)
-                    yield state
+        for moment in moments(disk, self._watched(disk, shown)):
+            for loss in losses(moment, effort, rng):
+                yield moment, loss, shown
+
+    def _watched(self, disk: Disk, shown: list[bytes]) -> Iterator[Note]:
+        """What was noted, with a look at the public file after each of it."""
+        for note in self.played:
+            yield note
+            public = disk.seen.get(str(self.place / PUBLIC))
+            if public is not None and public.seen not in shown[-1:]:
+                shown.append(public.seen)
 
     def fault(self, state: State) -> str | None:
         """What is wrong after this loss; None if nothing is."""
@@ -195,18 +207,11 @@ class Explored:
         return None
 
 
-def _watched(disk: Disk, played: list[Note], shown: list[bytes]) -> Iterator[Note]:
-    for note in played:
-        yield note
-        public = disk.visible().get(PUBLIC, b"")
-        if public not in shown:
-            shown.append(public)
-
-
-def wanted(folder: Path, job: Job) -> list[Any]:
+@cache
+def wanted(folder: Path, *runs: str) -> list[Any]:
     """What is counted if nothing goes wrong."""
-    place = folder / f"{job['name']}.wanted"
-    prepared(place, [*job["before"], *dict.fromkeys(run["do"] for run in job["runs"]), "publish"])
+    place = folder / "-".join(("wanted", *runs))
+    prepared(place, list(runs))
     return counted(Board.open(board_of(place)))
 
 
@@ -217,10 +222,10 @@ def explore(layer: Path, folder: Path, jobs: list[Job], effort: Effort, *, most:
     for number, job in enumerate(jobs):
         played = notes(folder / f"{job['name']}.notes")
         heard = [note for note in played if not (deaf and note.kind == "S" and note.name.endswith(deaf))]
-        explored = Explored(folder, job, heard, wanted(folder, job))
+        runs = dict.fromkeys((*job["before"], *(run["do"] for run in job["runs"]), "publish"))
+        explored = Explored(folder, job, heard, wanted(folder, *runs))
         explored.require_complete()
-        every = max(1, sum(1 for _ in explored.states(effort, number)) // most) if most else 1
-        for state in islice(explored.states(effort, number), every // 2, None, every):
+        for state in explored.states(effort, number, most):
             found.states += 1
             if (fault := explored.fault(state)) is not None:
                 found.faults.append(f"{job['name']}, after {state.marks}, {sorted(state.files)}: {fault}")
@@ -249,7 +254,7 @@ def report(what: str, found: Found) -> None:
 
 def test_whatever_was_not_synced_may_be_lost(layer: Path, tmp_path: Path) -> None:
     """A few of the losses while a board is made, updated, given long lines, and somebody is forgotten."""
-    report("few", explore(layer, tmp_path, [MAKE, WIDE, FORGET], FEW, most=4))
+    report("few", explore(layer, tmp_path, [MAKE, WIDE, FORGET], FEW, most=3))
 
 
 @pytest.mark.slow
@@ -295,42 +300,41 @@ def test_a_forgotten_person_who_is_still_there_is_noticed(tmp_path: Path) -> Non
 # ---- one fault after another ----------------------------------------------------------------------------------------
 
 
-def broken(what: str, ats: Iterable[int], *, for_good: bool = False) -> list[Job]:
+def broken(what: str, at: int, *, for_good: bool = False) -> Job:
     """An update that is killed, or in which a write or sync fails, and the same update again."""
-    return [
-        job(f"{what}-{at}", "make", {"do": "publish", "break": what, "at": at, "for_good": for_good}, {"do": "publish"})
-        for at in ats
-    ]
+    first = {"do": "publish", "break": what, "at": at, "for_good": for_good}
+    return job(f"{what}-{at}-{for_good}", "make", first, {"do": "publish"})
 
 
-@pytest.mark.parametrize(
-    ("ats", "most"), [((12, 26), 3), pytest.param(range(1, 75), 8, marks=pytest.mark.slow)], ids=["few", "all"]
-)
-def test_a_power_cut_after_a_kill(ats: Iterable[int], most: int, layer: Path, tmp_path: Path) -> None:
+def go_on(layer: Path, folder: Path, jobs: list[Job], most: int) -> None:
+    """Explore them. The first update ends with one line and a remedy, if not killed, and shows nothing after a sync has
+    failed; the second goes through."""
+    found = explore(layer, folder, jobs, Effort(3, 2, 1), most=most)
+    assert [end for end, _ in found.ends if end.startswith("unexpected")] == []
+    assert {end for _, end in found.ends} == {""}
+    assert any(end for end, _ in found.ends)
+    assert not any(shown_after_a_failed_sync(notes(folder / f"{one['name']}.notes")) for one in jobs)
+    report(f"{len(jobs)} jobs like {jobs[0]['name']}", found)
+
+
+def test_one_fault_after_another(layer: Path, tmp_path: Path) -> None:
+    """A few kills, full disks and failing syncs; then the same update again, and a power cut within it."""
+    jobs = [broken("kill", 13), broken("kill", 30), broken("write", 4), broken("sync", 5, for_good=True)]
+    go_on(layer, tmp_path, jobs, most=1)
+
+
+@pytest.mark.slow
+def test_a_power_cut_after_a_kill_at_every_step(layer: Path, tmp_path: Path) -> None:
     """What a killed update wrote and did not sync is seen by the next, which syncs it before anybody sees it."""
-    found = explore(layer, tmp_path, broken("kill", ats), Effort(3, 2, 1), most=most)
-    assert {end[0] for end in found.ends} <= {"killed", ""}
-    assert {end[1] for end in found.ends} == {""}
-    report("kill, then power cut", found)
+    go_on(layer, tmp_path, [broken("kill", at) for at in range(1, 80)], most=8)
 
 
-@pytest.mark.parametrize("what", ["write", "sync"])
+@pytest.mark.slow
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
-@pytest.mark.parametrize(
-    ("ats", "most"), [((4,), 1), pytest.param(range(1, 50), 3, marks=pytest.mark.slow)], ids=["few", "all"]
-)
-def test_what_cannot_be_written_is_not_shown(
-    what: str, for_good: bool, ats: Iterable[int], most: int, layer: Path, tmp_path: Path
-) -> None:
-    """A full disk, or a sync that fails: one line with a remedy, and no byte is shown after it; the next update goes
-    on. Data whose sync failed is never durable, also not by a later sync."""
-    jobs = broken(what, ats, for_good=for_good)
-    found = explore(layer, tmp_path, jobs, Effort(2, 1, 1), most=most)
-    assert [end for end in found.ends if end[0].startswith(("unexpected", "killed"))] == []
-    assert {end[1] for end in found.ends} == {""}
-    for one in jobs:
-        assert not shown_after_a_failed_sync(notes(tmp_path / f"{one['name']}.notes"))
-    report(f"{what} fails", found)
+@pytest.mark.parametrize("what", ["write", "sync"])
+def test_what_cannot_be_written_is_not_shown(what: str, for_good: bool, layer: Path, tmp_path: Path) -> None:
+    """A full disk, or a sync that fails, at every place; data whose sync failed is not saved by a later sync."""
+    go_on(layer, tmp_path, [broken(what, at, for_good=for_good) for at in range(1, 50)], most=3)
 
 
 def shown_after_a_failed_sync(played: list[Note]) -> bool:

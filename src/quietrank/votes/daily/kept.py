@@ -258,7 +258,8 @@ def settle(path: Path) -> None:
     """Take up what a run has left in the write-ahead log, durably; then there is one file again.
 
     DuckDB marks in the log that it was taken up, and by which state of the file. The copy has the same log under a
-    second name: beside the new file the log is void, and beside the old one it counts, whichever is there after a crash.
+    second name: so whichever file is there after a crash, beside the new one the log is void, and beside the old one
+    it counts.
     """
     if not _wal(path).exists():
         return
