@@ -174,4 +174,5 @@ def _run(folder: Path, job: dict[str, Any], run: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     place_ = Path(sys.argv[1])
+    prepared(place_ / "rehearsal", ["make", "first"])  # everything is loaded once, and not in each child
     print(json.dumps([done(place_, job) for job in json.load(sys.stdin)]))

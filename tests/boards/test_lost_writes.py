@@ -15,7 +15,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -176,7 +176,7 @@ class Explored:
         """The same commands again, and then all days; making a board again may say that it is there."""
         for run in dict.fromkeys(run["do"] for run in self.job["runs"]):
             if f"end {run}" not in state.marks:
-                with suppress(BoardError) if run == "make" and board_of(self.place).exists() else suppress():
+                with suppress(*[BoardError] * (run == "make" and board_of(self.place).exists())):
                     RUNS[run](self.place)
             if run == "forget":
                 self._require_forgotten()
