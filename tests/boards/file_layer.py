@@ -3,7 +3,7 @@
 `file_layer.c` sits below DuckDB, SQLite and Python alike, and notes every change of a file. Here the notes are played
 to a `Disk` that promises no more than POSIX: the data of a file is on the disk once the file is synced, a name once its
 folder is; of everything since, any part may be there or not, in any order, and a write may be cut. A sync that failed
-saves nothing, and neither does a later one of the same data, as on Linux.
+saves nothing; a later one saves the names, and not the data, as on Linux.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Disk:
         ours = [c for c in self.pending if (c.file is file if file else c.folder == note.name) and not c.doomed]
         for change in ours:
             if note.kind == "F":
-                change.doomed = True
+                change.doomed = change.file is not None
                 continue
             self.pending.remove(change)
             _rename(self.saved, change.names)

@@ -338,10 +338,16 @@ def test_what_cannot_be_written_is_not_shown(what: str, for_good: bool, layer: P
 
 
 def shown_after_a_failed_sync(played: list[Note]) -> bool:
-    """Whether the same run wrote to the public file after a sync had failed."""
-    failed, public = False, set()
+    """Whether the same run wrote to the public file after a sync had failed; that of a folder may be repeated."""
+    failed: set[str] = set()
+    public: set[int] = set()
     for note in played:
-        failed = (failed or note.kind == "F") and note.kind != "M"
+        if note.kind == "M":
+            failed.clear()
+        if note.kind == "F":
+            failed.add(note.name)
+        if note.kind == "S" and note.name.endswith(("/boards", "/money")):
+            failed.discard(note.name)
         if note.kind in "OC" and note.name.endswith(PUBLIC):
             public.add(note.file)
         if failed and note.kind == "W" and note.file in public:

@@ -74,6 +74,8 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             with contextlib.suppress(sqlite3.Error):
                 db.execute("ROLLBACK")  # SQLite may have done so already
             raise
+    # SQLite does the same, and goes on if it fails; then the journal could come back.
+    sync_folder(path)
 
 
 @contextlib.contextmanager
