@@ -27,6 +27,9 @@ from quietrank.votes.daily import kept
 from tests.boards.arena import Row, new_board, some_votes, update
 from tests.boards.file_layer import Layer
 
+STUCK = 10.0
+"""seconds after which a child that came to no step is given up: an engine's threads may not survive a fork"""
+
 
 def kills(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
     """Publish day after day until so many updates were killed: one half at any time, and the other before a change or
@@ -118,11 +121,16 @@ def killed(work: Callable[[], object], delay: float | None, step: int, folder: P
         except BoardError:
             os._exit(1)
         os._exit(0)
-    if delay is not None:
-        time.sleep(delay)
+    time.sleep(delay or 0)
+    until = time.monotonic() + (STUCK if delay is None else 0)
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < until:
+        time.sleep(0.01)
+    if ended[0] == 0:
         os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return int(os.WIFSIGNALED(status))
+        ended = os.waitpid(child, 0)
+        if delay is None:
+            return 0
+    return int(os.WIFSIGNALED(ended[1]))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -134,25 +137,38 @@ MUTANTS: dict[str, Callable[[], None]] = {
 def done(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Prepare a board in this folder, and keep a copy of it; do the runs of a job, and note what they do."""
     place = folder / job["name"]
-    prepared(place, job["before"])
+    assert _child(lambda: str(prepared(place, job["before"]))) == "None"
     shutil.copytree(place, folder / f"{job['name']}.before")
-    ends = [_in_a_child(folder, job, run) for run in job["runs"]]
+    ends = [_child(partial(_run, folder, job, run)) for run in job["runs"]]
     return {"name": job["name"], "ends": ends}
 
 
-def _in_a_child(folder: Path, job: dict[str, Any], run: dict[str, Any]) -> str:
-    """Do one run; "" if it was done, "killed", or its error."""
+def _child(work: Callable[[], str]) -> str:
+    """What it says, done in a child; or "killed". No engine ever runs in this process, because its threads would not
+    survive the fork."""
     said, told = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(said)
-        os.write(told, _run(folder, job, run).encode())
+        os.write(told, work().encode())
         os._exit(0)
     os.close(told)
     with open(said, "rb") as stream:
         end = stream.read().decode()
     _, status = os.waitpid(child, 0)
     return "killed" if os.WIFSIGNALED(status) else end
+
+
+def _load(folder: Path) -> None:
+    """Load once what a run loads, so that not every child has to."""
+
+    def rehearsed() -> str:
+        prepared(folder / "rehearsal", ["make", "first"])
+        return " ".join(sys.modules)
+
+    for name in _child(rehearsed).split():
+        with suppress(ImportError):
+            import_module(name)
 
 
 def _run(folder: Path, job: dict[str, Any], run: dict[str, Any]) -> str:
@@ -174,5 +190,5 @@ def _run(folder: Path, job: dict[str, Any], run: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     place_ = Path(sys.argv[1])
-    prepared(place_ / "rehearsal", ["make", "first"])  # everything is loaded once, and not in each child
+    _load(place_)
     print(json.dumps([done(place_, job) for job in json.load(sys.stdin)]))
