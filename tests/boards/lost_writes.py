@@ -73,13 +73,14 @@ RUNS: dict[str, Callable[[Path], object]] = {
 }  # fmt: skip
 
 
-def prepared(folder: Path, runs: list[str]) -> None:
-    """A folder with a ledger, and what was done before."""
+def prepared(folder: Path, runs: list[str]) -> str:
+    """A folder with a ledger, and what was done before; "" once it is there."""
     board_of(folder).parent.mkdir(parents=True)
     ledger_of(folder).parent.mkdir()
     BudgetLedger.create(ledger_of(folder), 2, 1e-6, data="arena", unit="person")
     for run in runs:
         RUNS[run](folder)
+    return ""
 
 
 # ---- planted faults -------------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
 def done(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Prepare a board in this folder, and keep a copy of it; do the runs of a job, and note what they do."""
     place = folder / job["name"]
-    assert _child(lambda: str(prepared(place, job["before"]))) == "None"
+    assert _child(lambda: prepared(place, job["before"])) == ""
     shutil.copytree(place, folder / f"{job['name']}.before")
     ends = [_child(partial(_run, folder, job, run)) for run in job["runs"]]
     return {"name": job["name"], "ends": ends}
