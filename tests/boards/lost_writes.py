@@ -74,13 +74,13 @@ RUNS: dict[str, Callable[[Path], object]] = {
 
 
 def prepared(folder: Path, runs: list[str]) -> str:
-    """A folder with a ledger, and what was done before; "" once it is there."""
+    """A folder with a ledger, and what was done before; "ready" once it is there."""
     board_of(folder).parent.mkdir(parents=True)
     ledger_of(folder).parent.mkdir()
     BudgetLedger.create(ledger_of(folder), 2, 1e-6, data="arena", unit="person")
     for run in runs:
         RUNS[run](folder)
-    return ""
+    return "ready"
 
 
 # ---- planted faults -------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
 def done(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Prepare a board in this folder, and keep a copy of it; do the runs of a job, and note what they do."""
     place = folder / job["name"]
-    assert _child(lambda: prepared(place, job["before"])) == ""
+    assert _child(lambda: prepared(place, job["before"])) == "ready"
     shutil.copytree(place, folder / f"{job['name']}.before")
     ends = [_child(partial(_run, folder, job, run)) for run in job["runs"]]
     return {"name": job["name"], "ends": ends}
