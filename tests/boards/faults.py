@@ -1,6 +1,5 @@
-"""Faults for boards: kill -9 at random moments of `update`.
-
-Run as `python -m tests.boards.faults FOLDER ROUNDS SEED [pure]`; with the last word the board promises no delta.
+"""Faults for boards, run as `python -m tests.boards.faults FOLDER ROUNDS SEED [pure]`: kill -9 at random
+moments of `update`, and between its steps. With the last word the board promises no delta.
 
 Runs in a process of its own, which imports everything once and forks a child per fault. Results go to stdout as JSON.
 """
@@ -10,36 +9,50 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from quietrank.boards.board import Board, confidential
+from quietrank.boards.log import Log
 from quietrank.errors import BoardError
+from quietrank.ledger.book import BudgetLedger
 from quietrank.votes.daily import kept
-from tests.boards.arena import new_board, some_votes, update
+from tests.boards.arena import Row, new_board, some_votes, update
+from tests.boards.file_layer import Layer
+
+STUCK = 10.0
+"""seconds after which a child that came to no step is given up: an engine's threads may not survive a fork"""
 
 
 def kills(folder: Path, rounds: int, seed: int, *, pure: bool = False) -> dict[str, Any]:
-    """Publish day after day, and kill most of the updates; now and then one is let through."""
-    rng, horizon = random.Random(seed), rounds
+    """Publish day after day until so many updates were killed: one half at any time, and the other before a change or
+    a sync of a file, if the file layer is there."""
+    rng, horizon, layer = random.Random(seed), rounds, Layer()
     rows = some_votes(horizon, people=8)
     board, whole = new_board(folder, horizon=horizon, pure=pure), folder / "undisturbed"
     whole.mkdir()
     undisturbed = new_board(whole, horizon=horizon, pure=pure)
-    began = time.perf_counter()
-    update(undisturbed, rows, 1)
-    duration, died, broken, shown = time.perf_counter() - began, 0, [], list(board.log.lines)
-    for number in range(rounds):
-        day = number + 1
-        died += killed(partial(update, Board.open(board.path), rows, day), rng.uniform(0, 0.5 * duration))
+    duration, steps = rehearsed(undisturbed, rows)
+    died, broken, shown, struck = 0, [], list(board.log.lines), Counter[str]()
+    while died < rounds:
+        opened = Board.open(board.path)
+        work = partial(update, opened, rows, min(opened.days + 1, horizon))
+        at_step = layer.is_there and died % 2 == 1
+        # Spread evenly over the steps; and over a little more than the time that it takes.
+        step = 1 + int(steps * (died + 2 * rng.random()) / (rounds + 1)) if at_step else 0
+        if killed(work, None if at_step else rng.uniform(0, 1.1 * duration), step, folder):
+            died += 1
+            struck[where(folder, len(shown))] += 1
         now = list(Board.open(board.path).log.lines)
         if now[: len(shown)] != shown:
-            broken.append(f"round {number}: what was shown has changed")
+            broken.append(f"kill {died}: what was shown has changed")
         shown = now
     last = Board.open(board.path)
     update(last, rows, horizon)
@@ -47,8 +60,40 @@ def kills(folder: Path, rounds: int, seed: int, *, pure: bool = False) -> dict[s
     update(undisturbed, rows, horizon)
     return {
         "killed": died, "broken": broken, "days": [day.number for day in last.log.days], "horizon": horizon,
-        "same": counted(last) == counted(undisturbed), "left": left_behind(folder),
+        "same": counted(last) == counted(undisturbed), "left": left_behind(folder), "struck": struck,
     }  # fmt: skip
+
+
+def rehearsed(board: Board, rows: Sequence[Row]) -> tuple[float, int]:
+    """How long an update takes, once everything is loaded, and how many changes and syncs of files it makes."""
+    update(board, rows, 1)
+    began = time.perf_counter()
+    update(board, rows, 2)
+    duration, layer = time.perf_counter() - began, Layer()
+    if not layer.is_there:
+        return duration, 0
+    layer.note(board.path.parent, Path(os.devnull))
+    before = layer.steps
+    update(board, rows, 3)
+    layer.note(Path(""), Path(os.devnull))
+    return duration, layer.steps - before
+
+
+def where(folder: Path, shown: int) -> str:
+    """How far a day had come when its update was killed; found out from a copy, which is repaired by looking at it."""
+    copy = folder / "undisturbed" / "copy"
+    copy.mkdir()
+    for name in ("board", "board.confidential", "board.confidential.wal", "ledger", "ledger-journal"):
+        if (folder / name).exists():
+            shutil.copy(folder / name, copy / name)
+    with kept.opened(copy / "board.confidential") as opened:
+        log = Log.of(opened.lines)
+    noted = BudgetLedger.open(copy / "ledger").position(log.terms.topic) == log.position
+    lines = len(Board.open(copy / "board").log.lines)
+    shutil.rmtree(copy)
+    if len(log.lines) == lines:
+        return "before the commit" if lines == shown else "after the copy"
+    return "before the copy" if noted else "before the note"
 
 
 def counted(board: Board) -> list[Any]:
@@ -63,19 +108,29 @@ def left_behind(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name not in known)
 
 
-def killed(work: Callable[[], object], delay: float) -> int:
-    """Run it in a child and kill the child after a while; 1 if it was killed, 0 if it was done before."""
+def killed(work: Callable[[], object], delay: float | None, step: int, folder: Path) -> int:
+    """Run it in a child and kill the child after a while, or before a step; 1 if it was killed, 0 if it was done
+    before."""
     child = os.fork()
     if child == 0:
+        if step:
+            Layer().note(folder, Path(os.devnull))
+            Layer().break_("kill", step)
         try:
             work()
         except BoardError:
             os._exit(1)
         os._exit(0)
-    time.sleep(delay)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return int(os.WIFSIGNALED(status))
+    time.sleep(delay or 0)
+    until = time.monotonic() + (STUCK if delay is None else 0)
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < until:
+        time.sleep(0.01)
+    if ended[0] == 0:
+        os.kill(child, signal.SIGKILL)
+        ended = os.waitpid(child, 0)
+        if delay is None:
+            return 0
+    return int(os.WIFSIGNALED(ended[1]))
 
 
 if __name__ == "__main__":

@@ -139,13 +139,15 @@ class Board:
     def _resumed(cls, place: Path, asked: Log, book: BudgetLedger) -> Board:
         """A board whose making was interrupted, if it is the same that is asked for now: it is not paid for twice."""
         taken = BoardError(f"{place} exists already and is not overwritten; choose another name")
-        if place.exists() or not confidential(place).exists():
+        if not confidential(place).exists():
             raise taken
         with kept_files.opened(confidential(place)) as kept:
             log = Log.of(kept.lines)
         same = {**asked.terms.to_dict(), "board": log.terms.board} == log.terms.to_dict()
-        if not same or log.days:
+        shown = public_file.read(place) if place.exists() else []
+        if not same or log.days or shown != list(log.lines[: len(shown)]) or len(shown) == len(log.lines) > 1:
             raise taken
+        book.settle()
         paid = book.paid(_charged(log.terms))
         return cls._paid(place, log, cross_board(log.terms.noise, book, _charged(log.terms)) if paid is None else paid)
 
@@ -308,8 +310,9 @@ class Board:
 
     def add_items(self, names: Iterable[object], *, ledger: str | Path | None = None) -> None:
         """List more items, from the next day on; votes on them from before are not counted."""
-        joined = declare([*self.items, *names]).names[len(self.items) :]
-        self._append(lambda log: log.with_items(joined), ledger)
+        joined = tuple(names)
+        # The list that counts is the one in the confidential file: an addition that was cut off is in it already.
+        self._append(lambda log: log.with_items(declare([*log.items, *joined]).names[len(log.items) :]), ledger)
 
     def retire(self, names: Iterable[str], *, ledger: str | Path | None = None) -> None:
         """Show these items no longer; their votes count as before."""
@@ -385,6 +388,7 @@ class Board:
             raise BoardError(
                 f"{book.path} has not paid for this board; give the ledger that did with {option('ledger')}"
             )
+        book.settle()
         return book
 
     @contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from quietrank.errors import BoardError
 from quietrank.publish.files import sync
 
 
 def read(path: Path) -> list[str]:
-    """Its complete lines; one that is cut off, by a crash while it was appended, was never shown."""
+    """Its complete lines; one that is cut off, by a crash while it was appended, is completed by the next update."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -32,16 +33,22 @@ def copy(path: Path, lines: Sequence[str]) -> None:
             f"{path} does not agree with its confidential file, which may be an older copy; nothing was released. A "
             "board cannot go on from a backup: start a new one, with a new payment"
         )
-    missing = "".join(f"{line}\n" for line in lines[len(there) :])
-    if not missing:
-        return
+    missing = [line.encode() for line in lines[len(there) :]]
     try:
         with path.open("ab") as stream:
             stream.truncate(sum(len(line.encode()) + 1 for line in there))
-            stream.write(missing.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        if not there and os.name == "posix":
+            # A line counts once its end is there, which is written when the rest is durable: so that no power cut
+            # leaves a line that looks complete and is not.
+            for part in (part for line in missing for part in (line, b"\n")):
+                stream.write(part)
+                _flush(stream)
+            _flush(stream)  # also of what somebody wrote who was killed before it was durable
+        if os.name == "posix":
             sync(path.parent)
     except OSError as error:
         raise BoardError(f"cannot write {path}: {error.strerror}; what was drawn is kept, run it again") from None
+
+
+def _flush(stream: BinaryIO) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())

@@ -95,6 +95,10 @@ class BudgetLedger:
                 "journal next to it)"
             )
 
+    def settle(self) -> None:
+        """Make durable what can be read: whoever wrote it may have been killed right before the last sync."""
+        ledger_file.sync_folder(self.path)
+
     def debit(self, charge: Charge) -> str:
         """Pay durably and return the entry's id; raise, and spend nothing, when the budget does not allow it."""
         k = units_apart(charge.privacy, self.terms.unit, self.terms.neighbours)

@@ -74,6 +74,8 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             with contextlib.suppress(sqlite3.Error):
                 db.execute("ROLLBACK")  # SQLite may have done so already
             raise
+    # SQLite does the same, and goes on if it fails; then the journal could come back.
+    sync_folder(path)
 
 
 @contextlib.contextmanager
@@ -161,8 +163,15 @@ def _publish(draft: Path, place: Path) -> None:
     """
     os.link(draft, place)
     draft.unlink()
-    if os.name == "posix":  # elsewhere a folder cannot be synced
-        folder = os.open(place.parent, os.O_RDONLY)
+    sync_folder(place)
+
+
+def sync_folder(path: Path) -> None:
+    """Flush the names beside this one, which say whether there is a journal, to the disk."""
+    if os.name != "posix":  # elsewhere a folder cannot be synced
+        return
+    with explained(path):
+        folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:

@@ -2,12 +2,18 @@
 was drawn. One transaction a day holds all of it; it is complete on the disk before anything is shown.
 
 The log is the master of the public file: each of its lines is written here first, and copied afterwards.
+
+A transaction is appended to a second file, DuckDB's write-ahead log (`.wal`), which is taken up afterwards (`settle`).
+DuckDB would do that in place, in blocks of 256 KB with a checksum over all of one: a power cut within such a write
+leaves neither the old block nor the new. So the file itself is never changed: a copy is, which then takes its name.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -46,6 +52,8 @@ CREATE TABLE kept.draws (draw INTEGER, part INTEGER, item INTEGER, net HUGEINT, 
 def create(path: Path, board: str, ledger: str, line: str) -> None:
     """A new file for a board, completely or not at all; it never overwrites one."""
     draft = path.with_name(f".quietrank-{secrets.token_hex(6)}.part")
+    if _wal(path).exists():  # it would be taken for that of the new file
+        raise BoardError(f"{_wal(path)} is left of another board; move it away, or choose another name")
     try:
         with _attached(draft, new=True) as db:
             db.execute(SCHEMA)
@@ -61,7 +69,7 @@ def create(path: Path, board: str, ledger: str, line: str) -> None:
     except OSError as error:
         raise BoardError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
     finally:
-        draft.unlink(missing_ok=True)
+        _remove(draft)
 
 
 @dataclass(frozen=True)
@@ -91,15 +99,17 @@ class Kept:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it, or nothing."""
-        self.db.execute("BEGIN TRANSACTION")
-        try:
-            yield
-            self.db.execute("COMMIT")
-        except BaseException:
-            with suppress(Exception):
-                self.db.execute("ROLLBACK")
-            raise
+        """All of it, or nothing; it is on the disk afterwards."""
+        with _explained(self.path):
+            _make_wal(self.path)
+            self.db.execute("BEGIN TRANSACTION")
+            try:
+                yield
+                self.db.execute("COMMIT")
+            except BaseException:
+                with suppress(Exception):
+                    self.db.execute("ROLLBACK")
+                raise
 
     # ---- what arrived -----------------------------------------------------------------------------------------------
 
@@ -273,20 +283,119 @@ def _insert(db: Any, table: str, rows: list[tuple[Any, ...]]) -> None:
     db.execute(f"INSERT INTO {table} SELECT {casts}", columns)
 
 
+# ---- the files ------------------------------------------------------------------------------------------------------
+
+
+def settle(path: Path) -> None:
+    """Take up what a run has left in the write-ahead log, durably; then there is one file again.
+
+    DuckDB marks in the log that it was taken up, and by which state of the file. The copy has the same log under a
+    second name: so whichever file is there after a crash, beside the new one the log is void, and beside the old one
+    it counts.
+    """
+    if not _wal(path).exists():
+        return
+    _cut_off(path)
+    # In this order: closing the stream would drop DuckDB's lock.
+    with _explained(path), path.open("rb") as stream, _attached(path):
+        if not _wal(path).exists():  # it was void
+            return
+        draft = _draft(path)
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+            shutil.copyfileobj(stream, copy, 2**20)
+        os.link(_wal(path), _wal(draft))
+        with _attached(draft, new=True) as db:
+            db.execute("FORCE CHECKPOINT kept")
+        _replace(path, draft)
+        _wal(path).unlink(missing_ok=True)
+        sync(path.parent)
+
+
+def _cut_off(path: Path) -> None:
+    """Cut the write-ahead log where DuckDB cannot read on: a power cut may leave the end of a transaction without its
+    middle. It was never durable, so nobody has seen it; if it was and is damaged, the ledger is ahead, and refuses.
+    """
+    before = _wal(path).stat()
+    try:
+        with _attached(path):
+            return
+    except BoardError as error:
+        unreadable = re.search(r"Corrupt WAL file: entry at byte position (\d+)", str(error))
+        if unreadable is None:
+            raise
+    with _explained(path), _locked(path):
+        now = _wal(path).stat()
+        if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+            raise _busy(path)
+        with _wal(path).open("r+b") as log:
+            log.truncate(int(unreadable[1]))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep others from opening the file, as DuckDB does."""
+    with path.open("r+b") as stream:
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise _busy(path) from None
+        yield
+
+
 def rewrite(path: Path) -> None:
     """Write the file anew, so that nothing is left in it of what was erased."""
-    draft = path.with_name(f".quietrank-{secrets.token_hex(6)}.part")
-    try:
-        with _attached(path) as db:
-            db.execute(f"ATTACH '{_quoted(draft)}' AS fresh")
-            db.execute("COPY FROM DATABASE kept TO fresh")
-            db.execute("DETACH fresh")
-            os.chmod(draft, 0o600)
-            sync(draft)
-            os.replace(draft, path)
-            sync(path.parent)
-    finally:
-        draft.unlink(missing_ok=True)
+    settle(path)
+    with _explained(path), _attached(path) as db:
+        # The log of the old file must be gone for good before there is a new file, to which it does not belong.
+        sync(path.parent)
+        draft = _draft(path)
+        db.execute(f"ATTACH '{_quoted(draft)}' AS fresh")
+        os.chmod(draft, 0o600)
+        db.execute("COPY FROM DATABASE kept TO fresh")
+        db.execute("CHECKPOINT fresh")
+        db.execute("DETACH fresh")
+        _replace(path, draft)
+
+
+def _replace(path: Path, draft: Path) -> None:
+    sync(draft)
+    os.replace(draft, path)
+    sync(path.parent)
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(f"{path.name}.wal")
+
+
+def _draft(path: Path) -> Path:
+    """Of a file that will take the place of this one; what is left of an earlier one is removed."""
+    draft = path.with_name(f".{path.name}.part")
+    _remove(draft)
+    return draft
+
+
+def _remove(draft: Path) -> None:
+    for file in (draft, _wal(draft)):
+        file.unlink(missing_ok=True)
+
+
+def _remove_left(path: Path) -> None:
+    """Remove what a run that was killed has left: it holds what must be gone once somebody is forgotten."""
+    _remove(_draft(path))
+    if path.stat().st_nlink > 1:  # killed while it was made, between its two names
+        for draft in path.parent.glob(".quietrank-*.part"):
+            if draft.samefile(path):
+                draft.unlink()
+
+
+def _make_wal(path: Path) -> None:
+    """Let the name of the log be on the disk before anything is in it; nobody else can read it."""
+    if not _wal(path).exists():
+        os.close(os.open(_wal(path), os.O_WRONLY | os.O_CREAT, 0o600))
+        sync(path.parent)
 
 
 def _quoted(path: Path) -> str:
@@ -295,8 +404,13 @@ def _quoted(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path, db: Any | None = None) -> Iterator[Kept]:
-    """The file of a board, in this connection or in one of its own; nobody else can open it meanwhile."""
+    """The file of a board, in this connection or in one of its own; nobody else can open it meanwhile.
+
+    What is read from it is on the disk, also if whoever wrote it was killed before that.
+    """
+    settle(path)
     with _attached(path, db) as connection:
+        _remove_left(path)
         try:
             rows = connection.execute("SELECT format, board, secret, ledger FROM kept.about").fetchall()
         except Exception:  # noqa: BLE001  whatever DuckDB says about a file that is not ours
@@ -304,28 +418,54 @@ def opened(path: Path, db: Any | None = None) -> Iterator[Kept]:
         if len(rows) != 1 or rows[0][0] != FORMAT:
             raise BoardError(f"{path} is not the confidential file of a board; give one made by `quietrank board new`")
         yield Kept(connection, path, rows[0][1], bytes(rows[0][2]), rows[0][3])
+    with suppress(BoardError):  # all is durable as it is, and the next run will try again
+        settle(path)
 
 
 @contextmanager
 def _attached(path: Path, db: Any | None = None, *, new: bool = False) -> Iterator[Any]:
     import duckdb
 
-    connection = duckdb.connect() if db is None else db
     if not (new or path.is_file()):
         raise BoardError(
             f"there is no {path}, the confidential file of this board: without it the board cannot be continued, only "
             "started anew and paid for again"
         )
+    connection = duckdb.connect() if db is None else db
     try:
-        connection.execute(f"ATTACH '{_quoted(path)}' AS kept")
-    except duckdb.IOException as error:
-        if "lock" in str(error).lower():
-            raise BoardError(f"the board {path} is being updated by another process; wait for it") from None
-        raise BoardError(f"the file {path} cannot be opened ({str(error).splitlines()[0]}); check it") from None
-    try:
-        yield connection
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("SET wal_autocheckpoint = '1TB'")
+        with _explained(path):
+            file = 0 if new else path.stat().st_ino
+            connection.execute(f"ATTACH '{_quoted(path)}' AS kept")
+        try:
+            if not new and path.stat().st_ino != file:  # replaced before it was locked
+                raise _busy(path)
+            yield connection
+        finally:
+            with suppress(duckdb.Error):
+                connection.execute("DETACH kept")
     finally:
-        with suppress(duckdb.Error):
-            connection.execute("DETACH kept")
         if db is None:
             connection.close()
+
+
+def _busy(path: Path) -> BoardError:
+    return BoardError(f"the board {path} is being updated by another process; wait for it")
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn errors of the system and of DuckDB into one line with a remedy."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, OSError) as error:
+        said = str(error)
+        if "set lock" in said or "already attached" in said:
+            raise _busy(path) from None
+        raise BoardError(
+            f"the file {path} cannot be used ({said.splitlines()[0]}); check it, and the space on the disk, and run "
+            "the same again"
+        ) from None
