@@ -2,7 +2,8 @@
 
 Votes are written to Parquet parts once (--folder keeps them). Each release is made in a process of its own, with two
 threads and a limit of 4 GB, next to the bare scan-and-group query on the same engine and limits: how many votes each
-person has, which any bounding of people needs. Results go to results.csv, figures to growth.png.
+person has, which any bounding of people needs. Results go to results.csv, where they replace those of the same case,
+and figures to growth.png.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+ORDER = ("engine", "bounding", "votes", "items", "people")
 MEMORY, THREADS = "4GB", 2
 PRIVACY: dict[str, dict[str, Any]] = {
     "comparison": {"unit": "comparison"},
@@ -28,8 +30,8 @@ PRIVACY: dict[str, dict[str, Any]] = {
     "one-per-pair": {"unit": "person", "one_per_pair": True, "max_per_person": 20},
     "clipped": {"unit": "person", "max_per_person": 20, "delta": 1e-6, "clip": 3.0},
 }
-BARE = "SELECT count(*), sum(votes) FROM (SELECT judge, count(*) AS votes FROM {votes} GROUP BY judge)"
-BARE_ITEMS = "SELECT count(*), sum(votes) FROM (SELECT winner, count(*) AS votes FROM {votes} GROUP BY winner)"
+BARE = "SELECT count(*), sum(votes) FROM (SELECT judge, count(*) AS votes FROM {votes} GROUP BY judge) AS people"
+BARE_ITEMS = "SELECT count(*), sum(votes) FROM (SELECT winner, count(*) AS votes FROM {votes} GROUP BY winner) AS items"
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,15 @@ def filled(case: Case, folder: Path, url: str) -> None:
 # ---- results --------------------------------------------------------------------------------------------------------
 
 
+def known() -> list[dict[str, Any]]:
+    """What was measured before."""
+    path, kinds = HERE / "results.csv", {"votes": int, "items": int, "people": int, "bounding": str, "engine": str}
+    if not path.exists():
+        return []
+    with path.open(newline="") as stream:
+        return [{name: kinds.get(name, float)(value) for name, value in row.items()} for row in csv.DictReader(stream)]
+
+
 def exponent(rows: list[dict[str, Any]], bounding: str) -> float:
     """The slope of log time over log votes, from the second smallest number of votes on: fixed costs are not growth."""
     import numpy as np
@@ -214,7 +225,7 @@ def exponent(rows: list[dict[str, Any]], bounding: str) -> float:
     chosen = [
         r for r in rows if r["bounding"] == bounding and r["engine"] == "duckdb" and r["people"] * 20 == r["votes"]
     ]
-    chosen = [r for r in chosen if r["items"] == 10_000]
+    chosen = sorted((r for r in chosen if r["items"] == 10_000), key=lambda r: r["votes"])
     sizes, times = (np.log([float(r[name]) for r in chosen]) for name in ("votes", "seconds"))
     return float(np.polyfit(sizes[-2:], times[-2:], 1)[0]) if len(chosen) > 1 else float("nan")
 
@@ -229,6 +240,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         line = [
             r for r in ours if r["bounding"] == bounding and r["items"] == 10_000 and r["people"] * 20 == r["votes"]
         ]
+        line.sort(key=lambda r: r["votes"])
         axes[0].plot([r["votes"] for r in line], [r["seconds"] for r in line], "o-", label=bounding)
     middle = max((r["votes"] for r in ours if r["items"] != 10_000), default=0)
     for axis, name, others in ((axes[1], "items", "people"), (axes[2], "people", "items")):
@@ -250,7 +262,7 @@ def main() -> None:
     parser.add_argument("--most", type=lambda text: int(float(text)), default=10**8, help="the largest number of votes")
     parser.add_argument("--postgres", help="the URL of a PostgreSQL database that may be written to")
     parser.add_argument("--spark", action="store_true")
-    parser.add_argument("--only", help="only this way of bounding")
+    parser.add_argument("--only", help="only this way of bounding, or only this engine")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--case", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -262,9 +274,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        rows: list[dict[str, Any]] = []
+        rows = known()
         for case in cases(arguments.most, engines):
-            if arguments.only and case.bounding != arguments.only:
+            if arguments.only and arguments.only not in (case.bounding, case.engine):
                 continue
             written(case, folder)
             if case.engine == "postgres":
@@ -272,12 +284,12 @@ def main() -> None:
             least, whole = (measured(what, case, folder, arguments.postgres) for what in ("bare", "release"))
             row = asdict(case) | {name: round(value, 2) for name, value in whole.items()}
             row |= {"bare_seconds": round(least["seconds"], 2), "ratio": round(whole["seconds"] / least["seconds"], 2)}
-            rows.append(row)
+            rows = [other for other in rows if any(other[name] != row[name] for name in asdict(case))] + [row]
             print(row, flush=True)
             with (HERE / "results.csv").open("w", newline="") as stream:
-                writer = csv.DictWriter(stream, list(rows[0]))
+                writer = csv.DictWriter(stream, list(row))
                 writer.writeheader()
-                writer.writerows(rows)
+                writer.writerows(sorted(rows, key=lambda r: [r[name] for name in ORDER]))
     for bounding in PRIVACY:
         print(f"{bounding}: time grows as votes^{exponent(rows, bounding):.2f}")
     draw(rows, HERE / "growth.png")

@@ -110,29 +110,30 @@ class LaplaceStream:
         """Σ_k |C(x − x')|_k/b_k, with the scales that are drawn. Published is Ax: increments are its differences."""
         tents, loss = self.noise.tents, Fraction(0)
         for side in range(2):
-            x = np.diff(_of_all_days(apart, side) // GRID, axis=0, prepend=0)
+            x = np.diff(self._of_all_days(apart, side) // GRID, axis=0, prepend=0)
             sums = np.vstack([x, tents.heights[:, : len(x)] @ x])
             draws = [*range(1, len(x) + 1), *range(tents.horizon + 1, tents.horizon + 1 + len(tents.heights))]
             for draw, moved in zip(draws, sums, strict=True):
                 loss += int(np.abs(moved).sum()) / Fraction(self.noise.noises(draw)[side].scale)
         return loss
 
+    def _of_all_days(self, values: Sequence[Values], side: int) -> Integers:
+        """As (day, entry), group by group; of items that join later there is nothing before."""
+        parts = len(self.noise.promise.groups or ("",))
+        days = [day[side].reshape(parts, -1) for day in values]
+        listed = days[-1].shape[1]
+        return np.stack([np.pad(day, ((0, 0), (0, listed - day.shape[1]))).ravel() for day in days])
+
     def fresh(self, deviations: Sequence[Values]) -> list[Values]:
         """Without tents a day adds one draw to the noise of the day before; with them draws cannot be told apart."""
         if len(self.noise.tents.heights):
             return []
-        sides = [np.diff(_of_all_days(deviations, side) // GRID, axis=0, prepend=0) for side in range(2)]
+        sides = [np.diff(self._of_all_days(deviations, side) // GRID, axis=0, prepend=0) for side in range(2)]
         return list(zip(*sides, strict=True))
 
     def fits(self, net_wins: Integers, exposures: Integers) -> list[Fit]:
         scales = self.noise.scale, self.noise.scale / float(self.noise.statistic.beta)
         return _fits((net_wins, exposures), scales, laplace_parts)
-
-
-def _of_all_days(values: Sequence[Values], side: int) -> Integers:
-    """As (day, entry); of items that join later there is nothing before."""
-    last = len(values[-1][side])
-    return np.stack([np.pad(day[side], (0, last - len(day[side]))) for day in values])
 
 
 def _fits(

@@ -442,7 +442,7 @@ def _jobs(
     jobs += [partial(bounds_check, alike, sizes) for alike in promises.values()]
     jobs += [partial(seal_check, case, sizes, each) for case in sealed]
     jobs += [partial(noise_check, case, sizes, each) for case in fitted]
-    jobs += [partial(board_noise_check, case, sizes, each) for case in published]
+    jobs += [partial(board_noise_check, case, sizes, each) for case in published if case.shows_draws]
     jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in _alike(exact).values()]
     if not quick:
         jobs += [

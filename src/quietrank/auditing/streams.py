@@ -17,11 +17,13 @@ import numpy as np
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
+from quietrank.mechanisms.tents import SHORT
 from quietrank.promise.every import Every
 from quietrank.promise.privacy import Neighbours, NeighboursWord, Privacy
 
 START = date(2026, 1, 1)
-ITEMS = ("x", "y", "z")
+ITEMS = ("x", "y", "z", "v")
+"""four, so that two people can have no item in common"""
 JOINED = "w"
 """an item that joins after the first night, where there are several"""
 GROUPS = ("north", "south")
@@ -61,6 +63,12 @@ class BoardCase:
         """The part of ε that some pair of neighbours must lose, so that no noise is wasted."""
         signs = self.window and self.privacy.delta and self.neighbours is Neighbours.REPLACE
         return TIGHT_WITH_SIGNS if signs else TIGHT
+
+    @property
+    def shows_draws(self) -> bool:
+        """Whether what was drawn for each day can be told from what is published: not where days share draws, which
+        are the same draws as on shorter boards."""
+        return bool(self.privacy.delta) or self.horizon <= SHORT
 
     @property
     def subject(self) -> str:
@@ -203,7 +211,7 @@ def schedules(case: BoardCase, chosen: int) -> list[Schedule]:
     return [at_once(case), replace(by_night, streams=(*by_night.streams, *more))]
 
 
-FIRST = {Neighbours.REPLACE: ("for", "against"), Neighbours.ADD_REMOVE: ("nobody", "for")}
+FIRST = {Neighbours.REPLACE: ("for", "against", "elsewhere"), Neighbours.ADD_REMOVE: ("nobody", "for")}
 FIRST_BY_NIGHT = ("nobody", "vanish and return", "erased, and back")
 
 
@@ -239,8 +247,8 @@ def _said(case: BoardCase, says: Sequence[tuple[int, int, int]], person: str = "
 
 
 def _at_once(case: BoardCase) -> Iterator[Stream]:
-    """For and against on the first day; in turns; the same on the first day, and then not; at the distance at which
-    the columns of a window's R have a negative product."""
+    """For, against and about other items on the first day; in turns; the same on the first day, and then not; at the
+    distance at which the columns of a window's R have a negative product."""
     T, apart = case.horizon, 1 + min(case.window or 1, case.horizon - 1)
     yield Stream("nobody", ((),))
     says = {
@@ -254,6 +262,7 @@ def _at_once(case: BoardCase) -> Iterator[Stream]:
     }
     for name, votes in says.items():
         yield Stream(name, (_said(case, votes),))
+    yield Stream("elsewhere", (tuple(replace(vote, a="z", b="v") for vote in _said(case, [(1, MANY, 1)])),))
 
 
 def _night_after_night(case: BoardCase, nights: int) -> Iterator[Stream]:
