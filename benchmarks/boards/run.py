@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import tempfile
 import time
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,15 @@ import quietrank as qr
 from quietrank.boards.board import Board
 from quietrank.boards.history import Reading
 from quietrank.estimate.methods import estimate
+from quietrank.promise.curve import curve_epsilon, curve_mu
 from quietrank.statistics.method import Method
 
 HERE = Path(__file__).parent
 START = date(2025, 1, 1)
 MODELS, JOINING, JUDGES, VOTES, DAYS = 100, 40, 200_000, 2_000_000, 364
 EPSILON, DELTA = 2.0, 1e-6
+CLIPS, REPEATED = (0.5, 1.0, 1.5, 2.0, 3.0), 3
+"""limits of separate releases, and how often each release is made"""
 
 
 def arena(seed: int, votes: int = VOTES) -> tuple[pa.Table, np.ndarray, np.ndarray]:
@@ -95,12 +100,66 @@ def scores_of(board: Board, day: int) -> np.ndarray:
 
 def single(table: pa.Table, until: int, epsilon: float, clip: float, names: list[str]) -> np.ndarray:
     """One release of all votes up to a day."""
-    days = np.array(table["day"].to_numpy().astype("datetime64[D]") - np.datetime64(START), dtype=int)
-    part = table.slice(0, int(np.searchsorted(days, until)))
-    votes = qr.read_votes(part, names, person="judge", skip_invalid=True)
+    votes = qr.read_votes(up_to(table, until), names, person="judge", skip_invalid=True)
     privacy = qr.Privacy(epsilon, "person", delta=DELTA, clip=clip)
     tally = qr.noisy_tally(votes, privacy, mechanism="gaussian", method="bradley-terry", sampling_share=0)
     return estimate(tally, Method.BRADLEY_TERRY).scores
+
+
+def exact(table: pa.Table, until: int, names: list[str]) -> np.ndarray:
+    """The same without privacy, every vote in full."""
+    votes = qr.read_votes(up_to(table, until), names, person="judge", skip_invalid=True)
+    scores = {row["item"]: row["score"] for row in qr.fit(votes, ridge=0.1, cluster=False).rows()}
+    return np.array([scores[name] for name in names])
+
+
+def up_to(table: pa.Table, until: int) -> pa.Table:
+    days = np.array(table["day"].to_numpy().astype("datetime64[D]") - np.datetime64(START), dtype=int)
+    return table.slice(0, int(np.searchsorted(days, until)))
+
+
+def errors_on(day: int, board: Board, table: pa.Table, strength: np.ndarray, clip: float) -> dict[str, Any]:
+    """Of the board; of one release with all of ε; of one of as many separate releases as the board has days, which
+    together keep the same promise, at the best of several limits; and without privacy."""
+    period, horizon, first = day // board.terms.every.days, board.terms.horizon, MODELS - JOINING
+    names = list(board.items[: board.log.listed(period)])
+    each = curve_epsilon(curve_mu(EPSILON, DELTA) / math.sqrt(horizon), DELTA)
+    of = partial(rank_error, strength=strength, first=first)
+    separate = {c: float(np.mean([of(single(table, day, each, c, names)) for _ in range(REPEATED)])) for c in CLIPS}
+    best = min(separate, key=lambda c: separate[c])
+    return {
+        "every": board.terms.every.value, "day": day, "models": len(names),
+        "shown": Reading(board.log, period).ranks_are_shown, "board": of(scores_of(board, period)),
+        "single": float(np.mean([of(single(table, day, EPSILON, clip, names)) for _ in range(REPEATED)])),
+        "separate": separate[best], "separate_clip": best, "exact": of(exact(table, day, names)),
+    }  # fmt: skip
+
+
+def draw(path: Path) -> None:
+    """The figure of the docs, from all results that there are."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    axes = figure.subplots()
+    lines = {
+        ("day", "separate"): ("365 separate releases, nightly", "C3", ":"),
+        ("week", "separate"): ("52 separate releases, weekly", "C1", ":"),
+        ("day", "board"): ("nightly board", "C0", "-"),
+        ("week", "board"): ("weekly board", "C2", "-"),
+        ("week", "single"): ("one single release on this day", "0.45", "--"),
+        ("week", "exact"): ("without privacy", "0.45", "-"),
+    }
+    for (every, column), (label, colour, style) in lines.items():
+        source = HERE / f"results-{every}.csv"
+        if source.exists():
+            with source.open(newline="") as stream:
+                rows = [(int(row["day"]), float(row[column])) for row in csv.DictReader(stream)]
+            axes.plot(*zip(*rows, strict=True), style, color=colour, label=label, marker="o", markersize=3)
+    axes.set(xlabel="day", ylabel="mean rank error, models of the first day", yscale="log")
+    axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=130)
 
 
 def main() -> None:
@@ -111,30 +170,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     table, strength, joins = arena(arguments.seed, arguments.votes)
-    names, first = [f"model-{k:03d}" for k in range(MODELS)], MODELS - JOINING
     with tempfile.TemporaryDirectory() as temporary:
         board, times = board_year(Path(temporary), table, joins, arguments.every, arguments.clip)
-        length = board.terms.every.days
-        rows: list[dict[str, Any]] = []
-        for day in (28, 91, 182, 273, 364):
-            listed = board.log.listed(day // length)
-            shown = Reading(board.log, day // length).ranks_are_shown
-            row = {"every": arguments.every, "day": day, "models": listed, "shown": shown}
-            row["board"] = rank_error(scores_of(board, day // length), strength, first)
-            row["single"] = rank_error(single(table, day, EPSILON, arguments.clip, names[:listed]), strength, first)
-            row["exact"] = rank_error(single(table, day, 1e6, 1000.0, names[:listed]), strength, first)
-            rows.append(row)
-            print(
-                {name: round(value, 3) if isinstance(value, float) else value for name, value in row.items()},
-                flush=True,
-            )
-        thirds = [float(np.median(part)) for part in np.array_split(times, 3)]
+        size = sum(path.stat().st_size for path in Path(temporary).glob("arena.board*")) / 1e6
+        thirds = [round(float(np.median(part)), 2) for part in np.array_split(times, 3)]
         print(f"seconds per update: median {np.median(times):.2f}, largest {max(times):.2f}, by thirds {thirds}")
+        print(f"files of the board: {size:.0f} MB", flush=True)
         board.verify()
-        with (HERE / f"results-{arguments.every}.csv").open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        rows: list[dict[str, Any]] = []
+        for day in (14, 28, 56, 91, 140, 182, 231, 273, 322, 364):
+            rows.append(errors_on(day, board, table, strength, arguments.clip))
+            print({name: round(v, 3) if isinstance(v, float) else v for name, v in rows[-1].items()}, flush=True)
+    with (HERE / f"results-{arguments.every}.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({name: round(v, 4) if isinstance(v, float) else v for name, v in row.items()} for row in rows)
+    draw(HERE / "year.png")
 
 
 if __name__ == "__main__":
