@@ -203,9 +203,9 @@ def notes_of(grouped: GroupedRelease) -> list[str]:
     return notes
 
 
-def unprotected(privacy: Privacy, *, grouped: bool = False, where: str | None = None) -> list[str]:
+def unprotected(privacy: Privacy, *, grouped: bool = False, where: str | None = None, board: bool = False) -> list[str]:
     """What is public by declaration: it may be known exactly, and no noise hides it."""
-    known = ["The list of items."]
+    known = ["The list of items, and on which day each of them joined." if board else "The list of items."]
     if grouped:
         known.append("The list of groups.")
     if where is not None:
@@ -217,13 +217,15 @@ def unprotected(privacy: Privacy, *, grouped: bool = False, where: str | None = 
             known.append("Who was asked about which pairs, and so the number of people.")
         if grouped:
             known.append("Which group each of them belongs to.")
-    elif privacy.neighbours is Neighbours.REPLACE:
+    elif privacy.neighbours is Neighbours.REPLACE and not board:
         counted = "people" if privacy.unit is Unit.PERSON else "votes"
         groups = ", over all groups; the number in one group is protected" if grouped else ""
         before = ", before the condition is applied; the number of those that meet it is protected" if where else ""
         known.append(f"The number of {counted}{before}{groups}.")
     known.append("The promise itself, the method and the mechanism with its scale: they were chosen without the votes.")
-    if privacy.neighbours is Neighbours.ADD_REMOVE:
+    if board:
+        known.append("How often the board is published, and for how long.")
+    if board or privacy.neighbours is Neighbours.ADD_REMOVE:
         known.append("Nothing that was counted: the numbers of people and of votes are protected.")
     return known
 

@@ -87,7 +87,9 @@ def _page(
         headline=_text(headline), warning=warning, results=results, meaning=meaning,
         statement=_text(result.statement), noise=_paragraphs(noise),
         symbol_notes=_paragraphs(promise_notes(privacy)), symbols=_definitions(symbols(release)),
-        unprotected=_list(unprotected(privacy, grouped=_has_groups(result), where=release.where)),
+        unprotected=_list(
+            unprotected(privacy, grouped=_has_groups(result), where=release.where, board=_is_of_a_board(release))
+        ),
         assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
         spent=_paragraphs(_spent(result, remaining)), made_with=_text(release.made_with),
         checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
@@ -267,6 +269,10 @@ def _spent(result: Release | GroupedRelease | TopRelease, remaining: str | None)
         else "No ledger is named. Every other release from the same votes adds to what was spent."
     )
     return [price, entry, *([] if remaining is None else [f"What remains: {remaining}"])]
+
+
+def _is_of_a_board(release: Release | TopRelease) -> bool:
+    return "board" in dict(release.mechanism.figures)
 
 
 def _has_groups(result: Release | GroupedRelease | TopRelease) -> bool:
