@@ -33,7 +33,9 @@ HERE = Path(__file__).parent
 START = date(2025, 1, 1)
 MODELS, JOINING, JUDGES, VOTES, DAYS = 100, 40, 200_000, 2_000_000, 364
 EPSILON, DELTA = 2.0, 1e-6
-CLIPS, REPEATED = (0.5, 1.0, 1.5, 2.0, 3.0), 3
+SPREAD = 1.0
+"""of strengths, in log-odds"""
+CLIPS, REPEATED = (0.5, 1.0, 1.5, 2.0, 3.0), 2
 """limits of separate releases, and how often each release is made"""
 
 
@@ -41,7 +43,7 @@ def arena(seed: int, votes: int = VOTES) -> tuple[pa.Table, np.ndarray, np.ndarr
     """The votes, the true strengths, and the day on which each model joins."""
     rng = np.random.default_rng(seed)
     joins = np.concatenate([np.zeros(MODELS - JOINING), np.sort(rng.integers(1, DAYS - 30, JOINING))]).astype(int)
-    strength = rng.normal(0, 0.6, MODELS) + joins / DAYS
+    strength = rng.normal(0, SPREAD, MODELS) + joins / DAYS
     day = np.sort(rng.integers(0, DAYS, votes))
     activity = rng.pareto(1.2, JUDGES) + 0.2
     judge = rng.choice(JUDGES, votes, p=activity / activity.sum())
@@ -65,8 +67,11 @@ def rank_error(scores: np.ndarray, strength: np.ndarray, first: int) -> float:
     return float(np.abs(of_scores - of_strength)[:first].mean())
 
 
-def board_year(folder: Path, table: pa.Table, joins: np.ndarray, every: str, clip: float) -> tuple[Board, list[float]]:
-    """The board of a year, updated as it would be, from files that grow; seconds per update."""
+def board_year(
+    folder: Path, table: pa.Table, joins: np.ndarray, every: str, clip: float, *, new_only: bool = False
+) -> tuple[Board, list[float]]:
+    """The board of a year, updated as it would be: from a folder of all votes so far, or of the new ones; seconds per
+    update."""
     length, names = (1 if every == "day" else 7), [f"model-{k:03d}" for k in range(MODELS)]
     qr.Ledger.create(folder / "budget.db", EPSILON, DELTA, data="arena", unit="person")
     board = Board.create(
@@ -79,13 +84,14 @@ def board_year(folder: Path, table: pa.Table, joins: np.ndarray, every: str, cli
     for period in range(DAYS // length):
         begin, end = period * length, (period + 1) * length
         low, high = np.searchsorted(days, [begin, end])
-        pq.write_table(table.slice(low, high - low), folder / "votes" / f"part-{period:04d}.parquet")
+        part = folder / "votes" / f"part-{period:04d}.parquet"
+        pq.write_table(table.slice(low, high - low), part)
         new = [names[k] for k in np.flatnonzero((joins >= begin) & (joins < end)) if names[k] not in board.items]
         if new:
             board.add_items(new)
         began = time.perf_counter()
         board.update(
-            str(folder / "votes"), until=START + timedelta(days=end - 1), day_column="day", id="id", person="judge",
+            str(part if new_only else folder / "votes"), until=START + timedelta(days=end - 1), day_column="day", id="id", person="judge",
             skip_invalid=True,
         )  # fmt: skip
         times.append(time.perf_counter() - began)
@@ -168,17 +174,24 @@ def main() -> None:
     parser.add_argument("--clip", type=float, default=3.0)
     parser.add_argument("--votes", type=lambda text: int(float(text)), default=VOTES)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--new-only", action="store_true", help="give each update only its new votes, and look at times"
+    )
     arguments = parser.parse_args()
     table, strength, joins = arena(arguments.seed, arguments.votes)
     with tempfile.TemporaryDirectory() as temporary:
-        board, times = board_year(Path(temporary), table, joins, arguments.every, arguments.clip)
+        board, times = board_year(
+            Path(temporary), table, joins, arguments.every, arguments.clip, new_only=arguments.new_only
+        )
         size = sum(path.stat().st_size for path in Path(temporary).glob("arena.board*")) / 1e6
         thirds = [round(float(np.median(part)), 2) for part in np.array_split(times, 3)]
         print(f"seconds per update: median {np.median(times):.2f}, largest {max(times):.2f}, by thirds {thirds}")
         print(f"files of the board: {size:.0f} MB", flush=True)
         board.verify()
+        if arguments.new_only:
+            return
         rows: list[dict[str, Any]] = []
-        for day in (14, 28, 56, 91, 140, 182, 231, 273, 322, 364):
+        for day in (14, 28, 56, 91, 182, 273, 364):
             rows.append(errors_on(day, board, table, strength, arguments.clip))
             print({name: round(v, 3) if isinstance(v, float) else v for name, v in rows[-1].items()}, flush=True)
     with (HERE / f"results-{arguments.every}.csv").open("w", newline="") as stream:

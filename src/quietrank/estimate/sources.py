@@ -218,7 +218,13 @@ def exposures(sources: Sources) -> tuple[Floats, Floats]:
     assert noisy.released_exposure is not None
     sd = noisy.law.spread.exposure
     least = max(float(exposure.mean()), 1.0)  # exposures vary at least like counts, whatever the noise has left of it
-    kept = max(kept_share(noisy.released_exposure, sd), least / (least + sd**2))
+    kept = kept_share(noisy.released_exposure, sd)
+    if noisy.met is not None and sources.estimate.method is Method.BRADLEY_TERRY:
+        # The design took so much noise away from exposures as they now differ from what was released.
+        exposure = sources.met.sum(axis=1)
+        taken = (noisy.released_exposure - exposure) / noise.exposure.std(axis=0)
+        kept = 1 - float(np.square(taken - taken.mean()).mean())
+    kept = max(kept, least / (least + sd**2))
     mean = noise.exposure.mean(axis=1, keepdims=True)
     return np.maximum(exposure, 1.0), mean + math.sqrt(kept) * (noise.exposure - mean)
 
