@@ -91,8 +91,8 @@ def board_year(
             board.add_items(new)
         began = time.perf_counter()
         board.update(
-            str(part if new_only else folder / "votes"), until=START + timedelta(days=end - 1), day_column="day", id="id", person="judge",
-            skip_invalid=True,
+            str(part if new_only else folder / "votes"), until=START + timedelta(days=end - 1), day_column="day",
+            id="id", person="judge", skip_invalid=True,
         )  # fmt: skip
         times.append(time.perf_counter() - began)
         if period % 30 == 0:

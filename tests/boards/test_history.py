@@ -23,6 +23,7 @@ from tests.boards.arena import START
 
 NAMES = tuple("abcdefgh")
 JOINED, JOINING_DAY, DAYS = 2, 5, 10
+FIRST = len(NAMES) - JOINED
 GAUSSIAN = Privacy(2.0, "person", delta=1e-6, clip=3.0)
 PURE = Privacy(2.0, "person", max_per_person=3)
 BOARDS = 30
@@ -33,14 +34,16 @@ SURE_OF_FEW = 0.62
 
 
 def true_scores(seed: int) -> Any:
-    return np.random.default_rng(seed).normal(0, 0.6, len(NAMES))
+    """Who joins later is stronger."""
+    return np.random.default_rng(seed).normal(0, 0.6, len(NAMES)) + np.where(np.arange(len(NAMES)) < FIRST, 0, 0.8)
 
 
 def published(privacy: Privacy, seed: int, votes: int, **terms: Any) -> Log:
     """A board of single votes on random pairs, each by a person of its own, with real noise; the last items join."""
     rng, theta = np.random.default_rng(seed), true_scores(seed)
     groups = terms.get("groups")
-    made = Terms("test", privacy, NAMES[:-JOINED], DAYS, Every.DAY, START, **terms)
+    every = terms.pop("every", Every.DAY)
+    made = Terms("test", privacy, NAMES[:FIRST], DAYS, every, START, **terms)
     log, parts, noise = Log.new(made).with_payment("paid"), len(groups or ("",)), made.noise
     net, met = (np.zeros((DAYS, parts, len(NAMES)), dtype=object) for _ in range(2))
     known: dict[tuple[int, int], tuple[int, int]] = {}
@@ -60,8 +63,7 @@ def published(privacy: Privacy, seed: int, votes: int, **terms: Any) -> Log:
 
 def _moved(place: int) -> int:
     """The place of an entry of the second group, once more items are listed."""
-    before = len(NAMES) - JOINED
-    return place // before * len(NAMES) + place % before
+    return place // FIRST * len(NAMES) + place % FIRST
 
 
 def one_day(rng: np.random.Generator, theta: Any, votes: int, listed: int) -> tuple[Any, Any]:
@@ -88,6 +90,7 @@ def held(one: Release, theta: Any) -> list[tuple[str, bool]]:
 
 KINDS: dict[str, tuple[Privacy, dict[str, Any]]] = {
     "with delta": (GAUSSIAN, {}),
+    "over several months": (GAUSSIAN, {"every": Every.WEEK}),
     "pure": (PURE, {}),
     "a window": (GAUSSIAN, {"window": 4}),
     "groups": (GAUSSIAN, {"by": "lang", "groups": ("en", "de")}),
@@ -104,8 +107,8 @@ def test_intervals_hold(kind: str) -> None:
         made = release(published(privacy, seed, 1500, **terms))
         parts = [one for _, one in made.releases] if isinstance(made, GroupedRelease) else [made]
         every += [row for one in parts for row in held(one, true_scores(seed))]
-    first = [inside for item, inside in every if item in NAMES[:-JOINED]]
-    joined = [inside for item, inside in every if item in NAMES[-JOINED:]]
+    first = [inside for item, inside in every if item in NAMES[:FIRST]]
+    joined = [inside for item, inside in every if item in NAMES[FIRST:]]
     assert SURE[0] <= np.mean(first) <= SURE[1]
     assert np.mean(joined) >= SURE_OF_FEW
 
@@ -128,9 +131,17 @@ def test_newcomers_have_less_noise(privacy: Privacy) -> None:
     values = np.array([reading.board()[0] for reading in boards])
     spreads = boards[0].spreads
     assert spreads[-1] < 0.98 * spreads[0]
-    for part in (slice(0, len(NAMES) - JOINED), slice(len(NAMES) - JOINED, None)):
+    for part in (slice(0, FIRST), slice(FIRST, None)):
         ratio = float(np.sqrt(np.square(values[:, part]).mean()) / spreads[part][0])
         assert 0.7 <= ratio <= 1.3
+
+
+def test_a_score_lies_well_within_its_interval() -> None:
+    """Both use the same exposures: those of the months, with less noise than their sum."""
+    for seed in range(10):
+        for row in release(published(GAUSSIAN, seed, 1500, every=Every.WEEK)):
+            low, high = row.score_low or 0.0, row.score_high or 0.0
+            assert low + 0.05 * (high - low) < row.score < high - 0.05 * (high - low)
 
 
 def test_a_window_forgets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_DAYS, MOST_LINES = 60, 10
 """in a figure: the days lie evenly among all, and the items are the first of the latest board"""
+TICKS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
 
 
 def page(board: Board) -> str:
@@ -57,7 +58,6 @@ def ranks_over_time(board: Board) -> tuple[list[int], tuple[str, ...], Floats]:
 def history_figure(board: Board) -> Figure:
     """The ranks of the first items of the latest board, over time."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     days, items, ranks = ranks_over_time(board)
     now = np.where(np.isnan(ranks[-1]), np.inf, ranks[-1])
@@ -71,9 +71,12 @@ def history_figure(board: Board) -> Figure:
             visible(items[k]), (dates[-1], ranks[-1, k]), xytext=(6, 0),
             textcoords="offset points", va="center", fontsize=8, color=line.get_color(),
         )  # fmt: skip
-    axes.invert_yaxis()
-    axes.set_ylabel("rank")
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    # On a logarithmic axis the first ranks have most of the room, and an item that came from far behind fits.
+    lowest = float(np.nanmax(ranks[:, first], initial=2.0))
+    ticks = [rank for rank in TICKS if rank <= lowest]
+    axes.set(ylabel="rank", yscale="log", ylim=(1.1 * lowest, 0.9))
+    axes.set_yticks(ticks, [str(rank) for rank in ticks])
+    axes.minorticks_off()
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     drawn.autofmt_xdate()
