@@ -253,11 +253,10 @@ class Board:
                     f"{self.path} does not agree with its confidential file or its ledger; if an update was cut off, "
                     "run `quietrank board update` again"
                 )
-            noise = log.terms.noise
-            for day in range(1, self.days + 1):
-                kept.require_bounded(day, noise.gram(day), noise.limit)
-                if noise.keeps_draws:
-                    self._require_drawn(kept, day)
+            noise, days = log.terms.noise, range(1, self.days + 1)
+            kept.require_bounded([noise.gram(day) for day in days], noise.limit)
+            for day in days if noise.keeps_draws else ():
+                self._require_drawn(kept, day)
 
     def _require_drawn(self, kept: Kept, day: int) -> None:
         """What was published on this day must be its exact counts with the draws that are kept."""

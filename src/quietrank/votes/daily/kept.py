@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from quietrank.mechanisms.horizon import Limit
 
 FORMAT = "quietrank/board-kept/1"
-LATEST = 2**15
-"""later than every day"""
+AT_ONCE = 2**16
+"""rows that are looked at together"""
 HEAVIEST = 2**31 - 1
 """votes of one person on one day and item"""
 SCHEMA = """
@@ -179,17 +179,16 @@ class Kept:
         if most > HEAVIEST:
             self.db.execute(f"DELETE FROM today WHERE person IN (SELECT person FROM today WHERE met > {HEAVIEST})")
 
-    def _used(self, gram: Sequence[int], limit: Limit, before: int = LATEST) -> list[tuple[int, int, int, int]]:
-        """For each person who voted today: N, B and A; from the days before `before`."""
+    def _used(self, gram: Sequence[int], limit: Limit) -> list[tuple[int, int, int, int]]:
+        """For each person who voted today: N, B and A."""
         self.db.execute("CREATE OR REPLACE TEMP TABLE gram (day SMALLINT, g BIGINT)")
         _insert(self.db, "gram", [(u, g) for u, g in enumerate(gram[:-1], 1) if g])
-        product = f"({limit.net} * {{0}}.net::HUGEINT * {{1}}.net + {limit.met} * {{0}}.met::HUGEINT * {{1}}.met)"
+        product = _product(limit)
         return list(
             self.db.execute(
                 f"""WITH voters AS (SELECT DISTINCT person FROM today),
                 before AS (
                     SELECT person, arg_max(square, day) AS square FROM kept.turns JOIN voters USING (person)
-                    WHERE day < {before}
                     GROUP BY person
                 ),
                 mixed AS (
@@ -208,23 +207,34 @@ class Kept:
             ).fetchall()
         )
 
-    def require_bounded(self, day: int, gram: Sequence[int], limit: Limit) -> None:
-        """Compute what everybody who voted on this day had reached again, from what is kept; raise if it differs."""
-        self.db.execute(
-            "CREATE OR REPLACE TEMP TABLE today AS SELECT person, part, item, net, met FROM kept.increments "
-            "WHERE day = $1",
-            [day],
+    def require_bounded(self, grams: Sequence[Sequence[int]], limit: Limit) -> None:
+        """Compute what everybody had reached on every day again, from what is kept; raise if it differs."""
+        self.db.execute("CREATE OR REPLACE TEMP TABLE gram (day SMALLINT, before SMALLINT, g BIGINT)")
+        _insert(
+            self.db, "gram", [(t, u, g) for t, gram in enumerate(grams, 1) for u, g in enumerate(gram[:-1], 1) if g]
         )
-        reached = {(person, weight): square for person, weight, square in self._turns(day)}
-        for person, n, b, a in self._used(gram, limit, before=day):
-            weight, square = limit.weight(n, b, a)
-            if reached.pop((person, weight), None) != square:
-                raise BoardError(f"{self.path} is damaged: what is kept about somebody does not agree")
-        if reached:
-            raise BoardError(f"{self.path} is damaged: what was kept about somebody is missing")
-
-    def _turns(self, day: int) -> list[tuple[int, int, int]]:
-        return list(self.db.execute("SELECT person, weight, square FROM kept.turns WHERE day = ?", [day]).fetchall())
+        product = _product(limit)
+        people = self.db.execute(
+            f"""WITH squares AS (
+                SELECT person, day, sum({product.format("t", "t")} + {limit.each} * t.met::HUGEINT) AS own
+                FROM kept.increments t GROUP BY person, day
+            ),
+            mixed AS (
+                SELECT t.person, t.day, sum(g.g * i.weight::HUGEINT * {product.format("i", "t")}) AS mixed
+                FROM kept.increments i JOIN kept.increments t USING (person, part, item)
+                JOIN gram g ON g.day = t.day AND g.before = i.day GROUP BY t.person, t.day
+            )
+            SELECT person, day, coalesce(mixed, 0), own, weight, square
+            FROM squares FULL JOIN kept.turns USING (person, day) LEFT JOIN mixed USING (person, day)
+            ORDER BY person, day"""
+        )
+        whose, before = None, 0
+        while rows := people.fetchmany(AT_ONCE):
+            for person, day, mixed, own, *noted in rows:
+                before = before if person == whose else 0
+                if own is None or [*limit.weight(before, mixed, grams[day - 1][-1] * own)] != noted:
+                    raise BoardError(f"{self.path} is damaged: what is kept about somebody does not agree")
+                whose, before = person, noted[1]
 
     def sums(self, day: int, parts: int, items: int) -> tuple[Any, Any]:
         """The exact increments of all days up to this one, as (day, part, item): twice the net wins and the exposures,
@@ -271,6 +281,11 @@ def unusable(flaws: dict[int, int]) -> VotesError:
         f"the votes cannot be counted: {said}; fix them, list new items with `quietrank board add-items`, or use "
         f"{option('skip_invalid', True)}; nothing was counted"
     )
+
+
+def _product(limit: Limit) -> str:
+    """SQL for the product of what is kept about a person on two days, and one item; the days are named later."""
+    return f"({limit.net} * {{0}}.net::HUGEINT * {{1}}.net + {limit.met} * {{0}}.met::HUGEINT * {{1}}.met)"
 
 
 def _insert(db: Any, table: str, rows: list[tuple[Any, ...]]) -> None:
@@ -434,6 +449,7 @@ def _attached(path: Path, db: Any | None = None, *, new: bool = False) -> Iterat
     connection = duckdb.connect() if db is None else db
     try:
         connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("SET enable_progress_bar_print = false")
         connection.execute("SET wal_autocheckpoint = '1TB'")
         with _explained(path):
             file = 0 if new else path.stat().st_ino
