@@ -68,10 +68,11 @@ def rank_error(scores: np.ndarray, strength: np.ndarray, first: int) -> float:
 
 
 def board_year(
-    folder: Path, table: pa.Table, joins: np.ndarray, every: str, clip: float, *, new_only: bool = False
-) -> tuple[Board, list[float]]:
+    folder: Path, table: pa.Table, joins: np.ndarray, every: str, clip: float, *, new_only: bool = False,
+    seldom: bool = False,
+) -> tuple[Board, list[float]]:  # fmt: skip
     """The board of a year, updated as it would be: from a folder of all votes so far, or of the new ones; seconds per
-    update."""
+    update. `seldom`: only before models join, and at the end, which publishes the same days."""
     length, names = (1 if every == "day" else 7), [f"model-{k:03d}" for k in range(MODELS)]
     qr.Ledger.create(folder / "budget.db", EPSILON, DELTA, data="arena", unit="person")
     board = Board.create(
@@ -89,13 +90,16 @@ def board_year(
         new = [names[k] for k in np.flatnonzero((joins >= begin) & (joins < end)) if names[k] not in board.items]
         if new:
             board.add_items(new)
+        joining = ((joins >= end) & (joins < end + length)).any()
+        if seldom and not joining and period + 1 < DAYS // length:
+            continue
         began = time.perf_counter()
         board.update(
             str(part if new_only else folder / "votes"), until=START + timedelta(days=end - 1), day_column="day",
             id="id", person="judge", skip_invalid=True,
         )  # fmt: skip
         times.append(time.perf_counter() - began)
-        if period % 30 == 0:
+        if seldom or period % 30 == 0:
             print(f"  {every} {period + 1}: {times[-1]:.2f} s", flush=True)
     return board, times
 
@@ -177,11 +181,20 @@ def main() -> None:
     parser.add_argument(
         "--new-only", action="store_true", help="give each update only its new votes, and look at times"
     )
+    parser.add_argument(
+        "--seldom", action="store_true", help="publish the days in a few updates, and only look at errors"
+    )
     arguments = parser.parse_args()
     table, strength, joins = arena(arguments.seed, arguments.votes)
     with tempfile.TemporaryDirectory() as temporary:
         board, times = board_year(
-            Path(temporary), table, joins, arguments.every, arguments.clip, new_only=arguments.new_only
+            Path(temporary),
+            table,
+            joins,
+            arguments.every,
+            arguments.clip,
+            new_only=arguments.new_only,
+            seldom=arguments.seldom,
         )
         size = sum(path.stat().st_size for path in Path(temporary).glob("arena.board*")) / 1e6
         thirds = [round(float(np.median(part)), 2) for part in np.array_split(times, 3)]
