@@ -152,7 +152,7 @@ def draw(path: Path) -> None:
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")
     axes = figure.subplots()
     lines = {
-        ("day", "separate"): ("365 separate releases, nightly", "C3", ":"),
+        ("day", "separate"): ("364 separate releases, nightly", "C3", ":"),
         ("week", "separate"): ("52 separate releases, weekly", "C1", ":"),
         ("day", "board"): ("nightly board", "C0", "-"),
         ("week", "board"): ("weekly board", "C2", "-"),
@@ -212,7 +212,7 @@ def main() -> None:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows({name: round(v, 4) if isinstance(v, float) else v for name, v in row.items()} for row in rows)
-    draw(HERE / "year.png")
+    draw(HERE.parent.parent / "docs" / "boards" / "year.png")
 
 
 if __name__ == "__main__":
