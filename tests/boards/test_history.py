@@ -98,7 +98,12 @@ KINDS: dict[str, tuple[Privacy, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+ALWAYS = ("over several months", "pure, groups")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind not in ALWAYS)) for kind in KINDS]
+)
 def test_intervals_hold(kind: str) -> None:
     """As often as is said, for items of the first day and for those that joined later."""
     privacy, terms = KINDS[kind]
@@ -127,13 +132,13 @@ def test_intervals_of_changes_hold(privacy: Privacy) -> None:
 @pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=["with delta", "pure"])
 def test_newcomers_have_less_noise(privacy: Privacy) -> None:
     """Of net wins without any votes: as much as the law says, and less for items that joined later."""
-    boards = [Reading(published(privacy, seed, 0), DAYS) for seed in range(100)]
+    boards = [Reading(published(privacy, seed, 0), DAYS) for seed in range(60)]
     values = np.array([reading.board()[0] for reading in boards])
     spreads = boards[0].spreads
     assert spreads[-1] < 0.98 * spreads[0]
     for part in (slice(0, FIRST), slice(FIRST, None)):
         ratio = float(np.sqrt(np.square(values[:, part]).mean()) / spreads[part][0])
-        assert 0.7 <= ratio <= 1.3
+        assert 0.65 <= ratio <= 1.4
 
 
 def test_a_score_lies_well_within_its_interval() -> None:
