@@ -167,6 +167,7 @@ def draw(path: Path) -> None:
             axes.plot(*zip(*rows, strict=True), style, color=colour, label=label, marker="o", markersize=3)
     axes.set(xlabel="day", ylabel="mean rank error, models of the first day", yscale="log")
     axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
+    axes.minorticks_off()
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=130)

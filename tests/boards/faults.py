@@ -25,56 +25,69 @@ from quietrank.errors import BoardError
 from quietrank.ledger.book import BudgetLedger
 from quietrank.votes.daily import kept
 from tests.boards.arena import Row, new_board, some_votes, update
+from tests.boards.children import in_child, load
 from tests.boards.file_layer import Layer
 
 STUCK = 10.0
-"""seconds after which a child that came to no step is given up: an engine's threads may not survive a fork"""
+"""seconds after which a child that came to no step is given up"""
 
 
 def kills(folder: Path, rounds: int, seed: int, *, pure: bool = False) -> dict[str, Any]:
     """Publish day after day until so many updates were killed: one half at any time, and the other before a change or
     a sync of a file, if the file layer is there."""
     rng, horizon, layer = random.Random(seed), rounds, Layer()
-    rows = some_votes(horizon, people=8)
-    board, whole = new_board(folder, horizon=horizon, pure=pure), folder / "undisturbed"
+    rows, whole = some_votes(horizon, people=8), folder / "undisturbed"
     whole.mkdir()
-    undisturbed = new_board(whole, horizon=horizon, pure=pure)
-    duration, steps = rehearsed(undisturbed, rows)
-    died, broken, shown, struck = 0, [], list(board.log.lines), Counter[str]()
+    make = partial(new_board, horizon=horizon, pure=pure)
+    load(lambda: update(make(_made(folder / "rehearsal")), rows, 1))
+    shutil.rmtree(folder / "rehearsal")
+    duration, steps = json.loads(in_child(lambda: json.dumps(rehearsed(make(whole), rows))))
+    in_child(lambda: str(make(folder)))
+    board = folder / "board"
+    died, broken, shown, struck = 0, [], list(Board.open(board).log.lines), Counter[str]()
     while died < rounds:
-        opened = Board.open(board.path)
+        opened = Board.open(board)
         work = partial(update, opened, rows, min(opened.days + 1, horizon))
         at_step = layer.is_there and died % 2 == 1
         # Spread evenly over the steps; and over a little more than the time that it takes.
         step = 1 + int(steps * (died + 2 * rng.random()) / (rounds + 1)) if at_step else 0
         if killed(work, None if at_step else rng.uniform(0, 1.1 * duration), step, folder):
             died += 1
-            struck[where(folder, len(shown))] += 1
-        now = list(Board.open(board.path).log.lines)
+            struck[in_child(partial(where, folder, len(shown)))] += 1
+        now = list(Board.open(board).log.lines)
         if now[: len(shown)] != shown:
             broken.append(f"kill {died}: what was shown has changed")
         shown = now
-    last = Board.open(board.path)
-    update(last, rows, horizon)
-    last.verify()
-    update(undisturbed, rows, horizon)
+    ended, honest = (in_child(partial(finished, place / "board", rows, horizon)) for place in (folder, whole))
     return {
-        "killed": died, "broken": broken, "days": [day.number for day in last.log.days], "horizon": horizon,
-        "same": counted(last) == counted(undisturbed), "left": left_behind(folder), "struck": struck,
+        "killed": died, "broken": broken, "days": [day.number for day in Board.open(board).log.days],
+        "horizon": horizon, "same": ended == honest != "killed", "left": left_behind(folder), "struck": struck,
     }  # fmt: skip
 
 
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def finished(board: Path, rows: Sequence[Row], horizon: int) -> str:
+    """The exact increments of every day, once all are published and the board is verified."""
+    last = Board.open(board)
+    update(last, rows, horizon)
+    last.verify()
+    return str(counted(last))
+
+
 def rehearsed(board: Board, rows: Sequence[Row]) -> tuple[float, int]:
-    """How long an update takes, once everything is loaded, and how many changes and syncs of files it makes."""
-    update(board, rows, 1)
+    """How long an update takes, and how many changes and syncs of files it makes."""
     began = time.perf_counter()
-    update(board, rows, 2)
+    update(board, rows, 1)
     duration, layer = time.perf_counter() - began, Layer()
     if not layer.is_there:
         return duration, 0
     layer.note(board.path.parent, Path(os.devnull))
     before = layer.steps
-    update(board, rows, 3)
+    update(board, rows, 2)
     layer.note(Path(""), Path(os.devnull))
     return duration, layer.steps - before
 

@@ -7,13 +7,10 @@ board, each undisturbed, with an error, or killed before a step; what they did t
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from quietrank.errors import QuietrankError
 from quietrank.ledger.book import BudgetLedger
 from quietrank.votes.daily import kept as kept_files
 from tests.boards.arena import ITEMS, START, some_votes, update
+from tests.boards.children import in_child, load
 from tests.boards.file_layer import Layer
 
 DAYS, PEOPLE = 2, 3
@@ -138,38 +136,10 @@ MUTANTS: dict[str, Callable[[], None]] = {
 def done(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Prepare a board in this folder, and keep a copy of it; do the runs of a job, and note what they do."""
     place = folder / job["name"]
-    assert _child(lambda: prepared(place, job["before"])) == "ready"
+    assert in_child(lambda: prepared(place, job["before"])) == "ready"
     shutil.copytree(place, folder / f"{job['name']}.before")
-    ends = [_child(partial(_run, folder, job, run)) for run in job["runs"]]
+    ends = [in_child(partial(_run, folder, job, run)) for run in job["runs"]]
     return {"name": job["name"], "ends": ends}
-
-
-def _child(work: Callable[[], str]) -> str:
-    """What it says, done in a child; or "killed". No engine ever runs in this process, because its threads would not
-    survive the fork."""
-    said, told = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(said)
-        os.write(told, work().encode())
-        os._exit(0)
-    os.close(told)
-    with open(said, "rb") as stream:
-        end = stream.read().decode()
-    _, status = os.waitpid(child, 0)
-    return "killed" if os.WIFSIGNALED(status) else end
-
-
-def _load(folder: Path) -> None:
-    """Load once what a run loads, so that not every child has to."""
-
-    def rehearsed() -> str:
-        prepared(folder / "rehearsal", ["make", "first"])
-        return " ".join(sys.modules)
-
-    for name in _child(rehearsed).split():
-        with suppress(ImportError):
-            import_module(name)
 
 
 def _run(folder: Path, job: dict[str, Any], run: dict[str, Any]) -> str:
@@ -191,5 +161,5 @@ def _run(folder: Path, job: dict[str, Any], run: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     place_ = Path(sys.argv[1])
-    _load(place_)
+    load(lambda: prepared(place_ / "rehearsal", ["make", "first"]))
     print(json.dumps([done(place_, job) for job in json.load(sys.stdin)]))
