@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
+from quietrank.boards import board as boards
 from quietrank.boards.board import Board
 from quietrank.ledger.book import BudgetLedger
+from quietrank.votes.daily.limits import Encoded
 
 START = date(2026, 1, 1)
 ITEMS = ("a", "b", "c")
@@ -48,3 +51,15 @@ def new_board(folder: Path, *, horizon: int = 6, **terms: Any) -> Board:
 
 def update(board: Board, rows: Sequence[Row], until: int, **options: Any) -> list[int]:
     return board.update(table(rows), until=day(until), **({"day_column": "day", "id": "id"} | options))
+
+
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
+    """Boards publish their exact sums from now on; what they encode is noted here, day by day."""
+    seen: list[Encoded] = []
+
+    def noted(encoded: Encoded, noise: Any) -> tuple[Any, Any]:
+        seen.append(encoded)
+        return encoded.net_wins, encoded.exposures
+
+    monkeypatch.setattr(boards, "cross_day", noted)
+    return seen

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from quietrank.boards import board as boards
 from quietrank.boards import public_file
 from quietrank.boards.board import Board, confidential
 from quietrank.boards.log import Log
@@ -21,19 +20,6 @@ from quietrank.publish.release import Release
 from quietrank.votes.daily import kept
 from quietrank.votes.daily.limits import Encoded
 from tests.boards.arena import ITEMS, START, Row, day, new_board, some_votes, table, update
-
-
-@pytest.fixture
-def exact(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
-    """Without noise: what would be published, exactly."""
-    seen: list[Encoded] = []
-
-    def noted(encoded: Encoded, noise: Any) -> tuple[Any, Any]:
-        seen.append(encoded)
-        return encoded.net_wins, encoded.exposures
-
-    monkeypatch.setattr(boards, "cross_day", noted)
-    return seen
 
 
 def published(board: Board) -> list[list[int]]:

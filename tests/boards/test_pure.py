@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from quietrank.boards import board as boards
 from quietrank.boards.board import Board, confidential
 from quietrank.boards.history import Reading
 from quietrank.crossing import cross_board
@@ -35,19 +34,6 @@ Seen = tuple[str, str, str, str, int, int]
 def with_tents(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tents on boards of a few days, so that tests need not be long."""
     monkeypatch.setattr(tents_module, "SHORT", 1)
-
-
-@pytest.fixture
-def exact(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
-    """Without noise: what would be published, exactly."""
-    seen: list[Encoded] = []
-
-    def noted(encoded: Encoded, noise: Any) -> tuple[Any, Any]:
-        seen.append(encoded)
-        return encoded.net_wins, encoded.exposures
-
-    monkeypatch.setattr(boards, "cross_day", noted)
-    return seen
 
 
 # ---- how far one person moves all sums ------------------------------------------------------------------------------

@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from quietrank.boards import board as boards
 from quietrank.boards.board import Board
 from quietrank.ledger.book import BudgetLedger
 from quietrank.mechanisms.horizon import STEP
-from quietrank.votes.daily.limits import Encoded
+from tests.boards.arena import without_noise
 
 START = date(2026, 1, 1)
 ITEMS = ["a", "b", "c"]
@@ -37,13 +36,7 @@ def streamed(
     folder.mkdir(parents=True)
     neighbours = terms.get("neighbours", "replace")
     BudgetLedger.create(folder / "ledger", 2, 1e-3, data="reach", unit="person", neighbours=neighbours)
-    seen: list[Encoded] = []
-
-    def noted(encoded: Encoded, noise: Any) -> tuple[Any, Any]:
-        seen.append(encoded)
-        return encoded.net_wins, encoded.exposures
-
-    monkeypatch.setattr(boards, "cross_day", noted)
+    seen = without_noise(monkeypatch)
     made = Board.create(
         folder / "board", ITEMS, epsilon=2, delta=1e-3, ledger=folder / "ledger", horizon=T, every="day", start=START,
         **terms,
