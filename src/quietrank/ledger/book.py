@@ -18,7 +18,20 @@ from quietrank.errors import BudgetError, LedgerError, PrivacyError, either, opt
 from quietrank.ledger import file as ledger_file
 from quietrank.ledger.composition import Budget, Spend, Spent, delta_of_filter, exact, spend_of, units_apart
 from quietrank.ledger.file import broken, reading, writing
-from quietrank.ledger.records import FORMAT, Entry, State, Terms, chained, content_of, entry_id, note_of, now, parsed
+from quietrank.ledger.records import (
+    FORMAT,
+    Entry,
+    State,
+    Terms,
+    as_values,
+    chained,
+    content_of,
+    entry_id,
+    note_of,
+    now,
+    parsed,
+    topic_of,
+)
 from quietrank.promise.accounting import Charge
 from quietrank.promise.arguments import file_path, parse
 from quietrank.promise.privacy import (
@@ -99,14 +112,35 @@ class BudgetLedger:
         """Make durable what can be read: whoever wrote it may have been killed right before the last sync."""
         ledger_file.sync_folder(self.path)
 
-    def debit(self, charge: Charge) -> str:
-        """Pay durably and return the entry's id; raise, and spend nothing, when the budget does not allow it."""
+    def debit(self, charge: Charge, order: str | None = None) -> str:
+        """Pay durably and return the entry's id; raise, and spend nothing, when the budget does not allow it.
+
+        Under the name of an `order`, what was paid before and not delivered is not paid again: `ledger.orders`.
+        """
         k = units_apart(charge.privacy, self.terms.unit, self.terms.neighbours)
         spend = spend_of(charge.cost, k)
         with writing(self.path) as db:
             state = self._state(db)
+            if order is not None and (paid := self._paid_order(db, order, charge, k, spend)) is not None:
+                return paid
             plan, spent = self._covered(state, charge, k, spend)
-            return self._appended(db, content_of(state.count + 1, charge, k, spend, plan), state, spent, plan)
+            content = content_of(state.count + 1, charge, k, spend, plan, order)
+            return self._appended(db, content, state, spent, plan)
+
+    def _paid_order(self, db: sqlite3.Connection, order: str, charge: Charge, k: int, spend: Spend) -> str | None:
+        """The id of the payment for this order, if there is one; refused if it was for something else, or delivered."""
+        query = "SELECT number, content, hash FROM entries WHERE json_extract(content, '$.order') = ?"
+        for number, content, head in db.execute(query, (order,)).fetchall():
+            values, paid = parsed(self.path, content)
+            same = (values["what"], values["privacy"], values["k"], paid)
+            if same != (charge.what, as_values(charge.privacy), k, spend):
+                raise LedgerError(
+                    f"the ledger {self.path} has an order {order} that was paid for another promise; nothing was spent"
+                )
+            if self._position(db, topic_of(order)) is not None:
+                raise LedgerError(f"order {order} was paid for and delivered; fetch it, nothing was spent")
+            return entry_id(number, head)
+        return None
 
     def _appended(self, db: sqlite3.Connection, content: str, state: State, spent: Spent, plan: int) -> str:
         """Write an entry at the end of the history, and return its id."""
@@ -143,6 +177,13 @@ class BudgetLedger:
         query = "SELECT content FROM entries WHERE json_extract(content, '$.topic') = ? ORDER BY number DESC LIMIT 1"
         found = db.execute(query, (topic,)).fetchall()
         return None if not found else str(parsed(self.path, found[0][0])[0]["position"])
+
+    def positions(self, prefix: str) -> set[str]:
+        """The topics, of those that begin with these words, that `advance` has noted anything about."""
+        query = "SELECT DISTINCT json_extract(content, '$.topic') AS topic FROM entries WHERE topic IS NOT NULL"
+        with reading(self.path) as db:
+            self._state(db)
+            return {topic for (topic,) in db.execute(query) if topic.startswith(prefix)}
 
     def paid(self, what: str) -> str | None:
         """The id of the last payment whose words contain these; None if there is none."""
@@ -190,7 +231,7 @@ class BudgetLedger:
             return [
                 Entry(
                     id_, values["when"], values["what"], values["privacy"], values["k"], plan.counted(spend),
-                    plan.remaining(spent),
+                    plan.remaining(spent), values.get("order"),
                 )
                 for id_, values, spend, spent in self._history(db)
                 if "topic" not in values

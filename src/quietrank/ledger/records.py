@@ -17,7 +17,7 @@ from typing import Any
 from quietrank.ledger.composition import Budget, Filter, Spend, Spent
 from quietrank.ledger.file import broken
 from quietrank.promise.accounting import Charge
-from quietrank.promise.privacy import Neighbours, Unit
+from quietrank.promise.privacy import Neighbours, Privacy, Unit
 
 FORMAT = "quietrank/ledger/1"
 
@@ -105,6 +105,8 @@ class Entry:
     """as the ledger counts it: without ρ where its plan uses none"""
     remaining: float
     """the largest ε of a release with δ = 0 that would still have fitted after it"""
+    order: str | None = None
+    """the name under which it was ordered, if it was (`ledger.orders`)"""
 
 
 def canonical(values: object) -> str:
@@ -122,14 +124,24 @@ def entry_id(number: int, hash_: str) -> str:
     return f"{number}-{hash_[:16]}"
 
 
-def content_of(number: int, charge: Charge, k: int, spend: Spend, plan: int = 0) -> str:
+def content_of(number: int, charge: Charge, k: int, spend: Spend, plan: int = 0, order: str | None = None) -> str:
     # Without the salt, the time of day could be guessed from the id, which is published.
-    privacy = {name: str(v) if isinstance(v, str) else v for name, v in vars(charge.privacy).items()}
     cost = {"epsilon": str(spend.epsilon), "delta": str(spend.delta), "rho": spend.rho and str(spend.rho)}
     return canonical(
         {"number": number, "when": now(), "salt": secrets.token_hex(16), "what": charge.what}
-        | {"privacy": privacy, "k": k, "cost": cost, "plan": plan}
+        | {"privacy": as_values(charge.privacy), "k": k, "cost": cost, "plan": plan}
+        | ({} if order is None else {"order": order})
     )
+
+
+def as_values(privacy: Privacy) -> dict[str, Any]:
+    """A promise in plain values, as an entry has it."""
+    return {name: str(value) if isinstance(value, str) else value for name, value in vars(privacy).items()}
+
+
+def topic_of(order: str) -> str:
+    """What the delivery of an order is noted under."""
+    return f"order {order}"
 
 
 def note_of(number: int, topic: str, position: str, plan: int) -> str:
