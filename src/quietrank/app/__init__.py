@@ -1,0 +1,1 @@
+"""The whole of it in a browser, on one's own machine."""
