@@ -41,12 +41,26 @@ def test_a_plain_payment_is_no_order(ledger: BudgetLedger) -> None:
     assert ledger.spent == 2.0
 
 
-@pytest.mark.parametrize("other", [charge(2.0), charge(what="another")], ids=["another promise", "another use"])
-def test_a_payment_is_for_what_it_was_made_for(ledger: BudgetLedger, other: Charge) -> None:
+def test_a_payment_is_for_what_it_was_made_for(ledger: BudgetLedger) -> None:
     Order(ledger, "abc/0").debit(charge())
     with pytest.raises(LedgerError, match="another promise"):
-        Order(ledger, "abc/0").debit(other)
+        Order(ledger, "abc/0").debit(charge(2.0))
     assert ledger.spent == 1.0
+
+
+def test_an_order_may_have_a_label(ledger: BudgetLedger) -> None:
+    Order(ledger, "abc/0", "for the board").debit(charge())
+    Order(ledger, "abc/0", "for the press").debit(charge())
+    assert [entry.what for entry in ledger.entries()] == ["for the board: a test"]
+
+
+def test_what_would_remain_is_what_remains(ledger: BudgetLedger) -> None:
+    expected = ledger.remaining_after(charge())
+    assert ledger.entries() == []
+    ledger.debit(charge())
+    assert (ledger.remaining, expected) == (2.0, 2.0)
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        ledger.remaining_after(charge(2.5))
 
 
 def test_what_was_delivered_is_never_drawn_again(ledger: BudgetLedger) -> None:

@@ -34,7 +34,7 @@ def page(board: Board) -> str:
     said = (
         f"Ranks of the first items, {terms.every} by {terms.every}; where ranks would be mostly noise there are none."
     )
-    return report(release, history=(f"The last {board.days} {terms.every}s", said, _as_svg(history_figure(board))))
+    return report(release, history=(f"The last {board.days} {terms.every}s", said, history_svg(board)))
 
 
 def ranks_over_time(board: Board) -> tuple[list[int], tuple[str, ...], Floats]:
@@ -83,7 +83,8 @@ def history_figure(board: Board) -> Figure:
     return drawn
 
 
-def _as_svg(figure: Figure) -> str:
+def history_svg(board: Board) -> str:
+    """The same figure as a picture."""
     written = io.StringIO()
-    figure.savefig(written, format="svg", metadata={"Date": None})
+    history_figure(board).savefig(written, format="svg", metadata={"Date": None})
     return written.getvalue()

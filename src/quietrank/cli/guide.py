@@ -10,18 +10,11 @@ from typing import Any
 from quietrank.cli.options import VotesOptions
 from quietrank.errors import UsageError
 from quietrank.promise.arguments import whole_number
-from quietrank.promise.privacy import AUTO, MAX_PER_PERSON, Design, Neighbours, Privacy, Unit, plain_number
+from quietrank.promise.privacy import AUTO, MAX_PER_PERSON, Neighbours, Privacy, Unit, plain_number
+from quietrank.promise.words import DESIGNS, PUBLIC, as_options
 
 PAIRS, UNKNOWN = "pairs", "unknown"
-PUBLIC, RANDOM, SECRET = "public", "random", "secret"
 BUDGET = "budget.db"
-
-DESIGNS: dict[str, dict[str, str]] = {
-    PUBLIC: {"neighbours": Neighbours.OUTCOME, "design": Design.PUBLIC},
-    RANDOM: {"design": Design.UNIFORM},
-    SECRET: {},
-}
-"""who was asked what, as an answer, and as a promise"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ def commands(source: VotesOptions, answers: Answers, *, items_from_votes: bool) 
     """What to run, a command each."""
     given = _given(source) | ({"items_from_votes": True} if items_from_votes else {})
     words = ["quietrank", "rank", *(source.votes or ())]
-    words += [word for name, value in (given | answers.promise).items() for word in _word(name, value)]
+    words += as_options(given | answers.promise)
     results = ["--out", "release.json", "--report", "ranking.html"]
     if not answers.again:
         return [shlex.join([*words, *results])]
@@ -109,14 +102,6 @@ def _given(source: VotesOptions) -> dict[str, Any]:
     named = [field for field in fields(source) if field.name != "votes"]
     given = {field.name: value for field in named if (value := getattr(source, field.name)) != field.default}
     return given | {"connect": public_url(given["connect"])} if "connect" in given else given
-
-
-def _word(name: str, value: Any) -> list[str]:
-    """An option as words: a switch alone, others with what they are given."""
-    option = f"--{name.replace('_', '-')}"
-    if value is True:
-        return [option]
-    return [option, plain_number(value) if isinstance(value, float) else str(value)]
 
 
 def _literal(value: Any) -> str:

@@ -10,9 +10,10 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 from quietrank.cli import options
-from quietrank.cli.guide import PAIRS, PUBLIC, RANDOM, SECRET, UNKNOWN, Answers, commands, number_of_questions, python
+from quietrank.cli.guide import PAIRS, UNKNOWN, Answers, commands, number_of_questions, python
 from quietrank.cli.options import VotesOptions, answer, choice, counting, reads_votes
 from quietrank.errors import QuietrankError, UsageError
+from quietrank.promise.words import PUBLIC, RANDOM, SECRET
 from quietrank.render.screen import progress, show_data, tell, warn
 
 if TYPE_CHECKING:

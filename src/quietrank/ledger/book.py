@@ -127,13 +127,19 @@ class BudgetLedger:
             content = content_of(state.count + 1, charge, k, spend, plan, order)
             return self._appended(db, content, state, spent, plan)
 
+    def remaining_after(self, charge: Charge) -> float:
+        """What `remaining` would be after this payment, which is not made; raises as `debit` would."""
+        k = units_apart(charge.privacy, self.terms.unit, self.terms.neighbours)
+        with reading(self.path) as db:
+            plan, spent = self._covered(self._state(db), charge, k, spend_of(charge.cost, k))
+            return self.terms.plans[plan].remaining(spent)
+
     def _paid_order(self, db: sqlite3.Connection, order: str, charge: Charge, k: int, spend: Spend) -> str | None:
         """The id of the payment for this order, if there is one; refused if it was for something else, or delivered."""
         query = "SELECT number, content, hash FROM entries WHERE json_extract(content, '$.order') = ?"
         for number, content, head in db.execute(query, (order,)).fetchall():
             values, paid = parsed(self.path, content)
-            same = (values["what"], values["privacy"], values["k"], paid)
-            if same != (charge.what, as_values(charge.privacy), k, spend):
+            if (values["privacy"], values["k"], paid) != (as_values(charge.privacy), k, spend):
                 raise LedgerError(
                     f"the ledger {self.path} has an order {order} that was paid for another promise; nothing was spent"
                 )

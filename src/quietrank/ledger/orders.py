@@ -8,7 +8,7 @@ and not delivered has shown nothing, so it may be drawn again (docs/proofs/ledge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quietrank.errors import LedgerError
 from quietrank.ledger.book import BudgetLedger
@@ -22,10 +22,13 @@ class Order:
 
     ledger: BudgetLedger
     name: str
+    label: str = ""
+    """what the history of the ledger calls it, before what it is"""
 
     def debit(self, charge: Charge) -> str:
         """Pay, unless this order is paid for; refused once it is delivered."""
-        return self.ledger.debit(charge, self.name)
+        what = f"{self.label}: {charge.what}" if self.label else charge.what
+        return self.ledger.debit(replace(charge, what=what), self.name)
 
     def deliver(self, text: str) -> str:
         """Write down durably what was bought, and return it; if something was delivered before, that instead."""

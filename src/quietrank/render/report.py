@@ -74,6 +74,30 @@ def report_top(release: TopRelease, remaining: str | None = None) -> str:
     )  # fmt: skip
 
 
+def summary(result: Release | GroupedRelease) -> str:
+    """The answer, the promise, the figure, the table and the notes, for a page that has a head and a style already."""
+    if isinstance(result, GroupedRelease):
+        return _summary(result, _kicker(result), headline_grouped(result), _results(result, None), notes_of(result))
+    results = _warning(result) + _results(result, None)
+    return _summary(result, _kicker(result), headline(result), results, result.assumptions)
+
+
+def summary_top(release: TopRelease) -> str:
+    """The same of a list of the first few items."""
+    lists = "\n".join(_listed(release, group, names) for group, names in release.lists)
+    results = f"{lists}\n{_chances(release)}"
+    return _summary(release, f"The first {release.k} items", top.headline(release), results, release.assumptions)
+
+
+def _summary(
+    result: Release | GroupedRelease | TopRelease, kicker: str, headline: str, results: str, notes: Sequence[str]
+) -> str:
+    return (
+        f'<p class="kicker">{_text(kicker)}</p>\n<h2 class="answer">{_text(headline)}</h2>\n'
+        f"<p>{_text(result.statement)}</p>\n{results}\n<section>\n<h2>What was assumed</h2>\n{_list(notes)}\n</section>"
+    )
+
+
 def _page(
     result: Release | GroupedRelease | TopRelease, release: Release | TopRelease, notes: Sequence[str],
     remaining: str | None, *, title: str, kicker: str, headline: str, warning: str, results: str, meaning: str,

@@ -94,7 +94,7 @@ class Report:
         columns |= {f"column read as {role}": visible(name) for role, name in self.columns.items()}
         if self.unread:
             columns["columns not read"] = visible(", ".join(self.unread))
-        lines = [f"{name:28}{value:>12}" for name, value in (columns | self._counts()).items()]
+        lines = [f"{name:28}{value:>12}" for name, value in (columns | self.counts()).items()]
         if self.unmentioned:
             some = visible(", ".join(self.unmentioned[:5])) + (", …" if len(self.unmentioned) > 5 else "")
             lines.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
@@ -104,7 +104,7 @@ class Report:
             lines += ["as understood:", *(f"  {visible(sentence)}" for sentence in self.understood)]
         return lines
 
-    def _counts(self) -> dict[str, float]:
+    def counts(self) -> dict[str, float]:
         counts: dict[str, float] = {
             "rows": self.rows, "usable votes": self.votes, "of them ties": self.ties, "items": self.items
         }  # fmt: skip

@@ -1,0 +1,110 @@
+"""The pieces that all pages are made of: fields with the option of the command line beside them, messages, progress."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shiny import ui
+from shiny.ui import Tag, TagChild, TagList, tags
+
+MORE_PRIVATE, MORE_ACCURATE = "← smaller: more private, less accurate", "larger: less private, more accurate →"
+
+
+def label(text: str, option: str | None = None) -> Tag:
+    """What a field is called, here and on the command line."""
+    return tags.span(text, *([] if option is None else [tags.code(option)]))
+
+
+def message_for(field: str) -> Tag:
+    """The place of messages about a field, empty until there is one."""
+    return tags.p({"class": "error", "data-for": field, "role": "alert", "hidden": ""})
+
+
+def field(control: Tag, name: str, hint: TagChild = None, when: str | None = None) -> Tag:
+    """A field with its hint and the place for what is wrong with it; `when` says for which choices it is there."""
+    about = [] if hint is None else [tags.p({"class": "hint"}, hint)]
+    return tags.div({} if when is None else {"data-when": when, "hidden": ""}, control, *about, message_for(name))
+
+
+def row(*fields: TagChild) -> Tag:
+    return tags.div({"class": "row"}, *fields)
+
+
+def card(title: str | None, *parts: TagChild, kind: str = "") -> Tag:
+    """A part of a page."""
+    heading = [] if title is None else [tags.h2(title)]
+    return tags.div({"class": f"card {kind}".strip()}, *heading, *parts)
+
+
+def page(name: str, title: str, lead: str, *parts: TagChild) -> Tag:
+    """A whole page, which is one step."""
+    heading = tags.h1({"tabindex": "-1"}, title)
+    return tags.section(
+        {"id": f"page-{name}", "aria-label": title, "hidden": ""}, heading, tags.p({"class": "lead"}, lead), *parts
+    )
+
+
+def more(title: str, *parts: TagChild) -> Tag:
+    """What few people need, folded."""
+    return tags.details(tags.summary(title), *parts)
+
+
+def working(place: str, stop: str) -> Tag:
+    """Where the progress of something is shown, and stopped."""
+    return tags.div(
+        {"class": "working", "id": place, "hidden": "", "role": "status"},
+        tags.span({"class": "doing"}),
+        tags.progress({"aria-label": "Progress", "max": "1"}),
+        ui.input_action_button(stop, "Stop", class_="small"),
+    )
+
+
+def step_button(step: str, text: str, main: bool = True) -> Tag:
+    """A button that leads to another page."""
+    return tags.button({"type": "button", "class": "btn main" if main else "btn", "data-step": step}, text)
+
+
+def ends() -> Tag:
+    """Which end of ε is more private."""
+    return tags.div({"class": "ends"}, tags.span(MORE_PRIVATE), tags.span(MORE_ACCURATE))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[TagChild]], caption: str, plain: bool = True) -> Tag:
+    """A table whose first column names its rows."""
+    head = tags.tr(*(tags.th({"scope": "col"}, heading) for heading in headings))
+    body = [tags.tr(tags.th({"scope": "row", "class": "text"}, one[0]), *map(tags.td, one[1:])) for one in rows]
+    whole = tags.table({"class": "plain"} if plain else {}, tags.caption(caption), tags.thead(head), tags.tbody(*body))
+    return tags.div({"class": "scroll", "role": "region", "tabindex": "0", "aria-label": caption}, whole)
+
+
+def choices(words: Mapping[str, str]) -> dict[str, str]:
+    return dict(words)
+
+
+def errors_for(message: str, options: Mapping[str, str], otherwise: str) -> dict[str, str]:
+    """The message, beside the first field whose option it names; elsewhere where the form has room for all others."""
+    for option in re.findall(r"--[a-z][a-z-]*", message):
+        if option in options:
+            return {options[option]: sentence(message)}
+    return {otherwise: sentence(message)}
+
+
+def sentence(message: str) -> str:
+    """A message as a sentence."""
+    text = message[:1].upper() + message[1:]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def per_cent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def html(text: str) -> Any:
+    """HTML that was made, and escaped, by `render`."""
+    return ui.HTML(text)
+
+
+def paragraphs(*texts: str) -> TagList:
+    return TagList(*(tags.p(text) for text in texts))

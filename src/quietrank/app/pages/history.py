@@ -1,0 +1,94 @@
+"""History: every payment from a budget, and the release that it bought."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shiny import Inputs, Outputs, Session, module, reactive, render, ui
+from shiny.ui import Tag, TagChild, TagList, tags
+
+from quietrank.app.pages.desk import Desk
+from quietrank.app.pages.frame import card, label, page, sentence, table
+from quietrank.errors import QuietrankError
+from quietrank.ledger.book import BudgetLedger
+from quietrank.ledger.history import History, in_words
+from quietrank.ledger.orders import ordered
+
+SHOWN = 200
+"""the last payments; `quietrank ledger show` lists all"""
+
+
+@module.ui
+def history_ui() -> Tag:
+    return page(
+        "history", "History",
+        "What was spent on what, and what is left. Whatever was paid for here can be opened again.",
+        ui.output_ui("budgets"),
+        ui.output_ui("payments"),
+    )  # fmt: skip
+
+
+@module.server
+def history_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
+    @render.ui
+    def budgets() -> TagChild:
+        desk.ledgers()
+        names = list(desk.house.ledgers())
+        if not names:
+            return card("No budget yet", tags.p(f"There is none in {desk.house.folder}. The page Release makes one."))
+        with reactive.isolate():
+            before = input.ledger() if "ledger" in input else None
+        selected = before if before in names else names[0]
+        return ui.input_select("ledger", label("Budget", "--ledger"), names, selected=selected, selectize=False)
+
+    @render.ui
+    def payments() -> TagChild:
+        desk.ledgers()
+        if "ledger" not in input or not input.ledger():
+            return None
+        _ = "refresh" in input and input.refresh()
+        try:
+            return _payments(BudgetLedger.open(desk.house.folder / input.ledger()))
+        except QuietrankError as error:
+            return tags.p({"class": "error", "role": "alert"}, sentence(error.in_options()))
+
+    @reactive.effect
+    @reactive.event(input.open)
+    async def _open() -> None:
+        """A button of the table: the place of an order among the payments."""
+        path: Path = desk.house.folder / input.ledger()
+        entry, fetched = ordered(BudgetLedger.open(path))[int(input.open()["place"])]
+        if fetched and entry.order is not None:
+            desk.result.set((path, entry.order))
+            await desk.go("result")
+
+
+def _payments(ledger: BudgetLedger) -> TagList:
+    history, placed = History.of(ledger), ordered(ledger)
+    first = max(0, len(placed) - SHOWN)
+    cells = [
+        (str(place + 1), row["when"][:16].replace("T", " "), row["what"], row["promise"], row["cost"], row["remaining"], _button(place, *placed[place]))
+        for place, row in enumerate(history.rows())
+    ][first:]  # fmt: skip
+    left = f"ε = {history.remaining:.6g} is left for one more release with δ = 0."
+    return TagList(
+        card(
+            f"{ledger.path.name}: {in_words(ledger.terms)}",
+            tags.p({"class": "big"}, left),
+            tags.p({"class": "quiet"}, f"Spent so far: ε = {history.spent:.6g}."),
+            table(("", "when", "what", "promise", "cost", "left after it", ""), cells[::-1], f"{len(placed)} payments, the last one first")
+            if cells
+            else tags.p("Nothing was spent yet."),
+            ui.input_action_button("refresh", "Look again", class_="small"),
+        ),
+    )  # fmt: skip
+
+
+def _button(place: int, entry: object, fetched: bool) -> TagChild:
+    if not fetched:
+        order = getattr(entry, "order", None)
+        return "paid for, not delivered: order it again, at no cost" if order else "released elsewhere"
+    return tags.button(
+        {"type": "button", "class": "btn small", "data-open": str(place), "data-input": "history-open"},
+        f"Open {place + 1}",
+    )

@@ -1,0 +1,148 @@
+"""Result: a release that was paid for, its files, and other readings of the same noisy counts at no cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shiny import Inputs, Outputs, Session, module, reactive, render, ui
+from shiny.ui import Tag, TagChild, tags
+
+from quietrank.app import tasks
+from quietrank.app.orders import fetch
+from quietrank.app.pages.desk import Desk, Runner
+from quietrank.app.pages.frame import card, field, html, label, message_for, page, row, sentence, step_button, working
+from quietrank.app.tasks import Shown
+from quietrank.app.work import Job, State
+from quietrank.errors import QuietrankError
+
+FORM = "form-result"
+SCALES = ("log-odds", "elo", "probability")
+
+
+@module.ui
+def result_ui() -> Tag:
+    return page(
+        "result", "Result",
+        "What was released. It is kept in its budget, and can be fetched again at any time.",
+        tags.div(
+            {"id": FORM},
+            working("result-progress", "stop"),
+            message_for("result-all"),
+            ui.output_ui("files"),
+            ui.output_ui("views"),
+            ui.output_ui("answer"),
+        ),
+    )  # fmt: skip
+
+
+@module.server
+def result_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
+    runner = Runner(desk, "result-progress")
+    delivered: reactive.Value[dict[str, Any] | None] = reactive.Value(None)
+    shown: reactive.Value[Shown | None] = reactive.Value(None)
+    possible: reactive.Value[tuple[tuple[str, ...], str, str]] = reactive.Value(((), "", ""))
+
+    @reactive.effect
+    async def _fetched() -> None:
+        """The release that this window is about, from its ledger."""
+        about = desk.result()
+        if about is None:
+            return
+        try:
+            text = fetch(*about)
+        except QuietrankError as error:
+            await desk.complain(FORM, {"result-all": sentence(error.in_options())})
+            return
+        delivered.set(text)
+        shown.set(None)
+        draw(text, None)
+
+    def draw(text: dict[str, Any], view: dict[str, Any] | None) -> None:
+        async def then(done: Job) -> None:
+            if done.state is State.DONE:
+                result: Shown = done.result
+                if view is None:
+                    possible.set((result.methods, result.method, result.scale))
+                shown.set(result)
+                await desk.complain(FORM, {})
+            elif done.failure is not None:
+                await desk.complain(FORM, {"result-all": sentence(done.failure.message)})
+
+        runner.start(Job(tasks.show, text, view), then)
+
+    @reactive.effect
+    @reactive.event(input.again)
+    def _again() -> None:
+        text = delivered()
+        if text is not None:
+            scale = {"scale": input.scale()} if input.method() == "bradley-terry" else {}
+            level = float(input.level() or 90) / 100
+            draw(text, {"method": input.method(), "level": level, "simultaneous": input.simultaneous(), **scale})
+
+    @reactive.effect
+    @reactive.event(input.stop)
+    def _stop() -> None:
+        runner.cancel()
+
+    @render.ui
+    def answer() -> TagChild:
+        result = shown()
+        if result is None:
+            if desk.result() is None:
+                return card("Nothing is released yet", step_button("release", "To the release"), step_button("history", "Open an earlier one", main=False))
+            return None
+        return tags.div({"class": "card", "id": "the-result"}, html(result.html))
+
+    @render.ui
+    def views() -> TagChild:
+        methods, method, scale = possible()
+        if not methods:
+            return None
+        return card(
+            "Look at it in another way",
+            tags.p({"class": "quiet"}, "Made from the same noisy counts. It costs nothing, however often you do it."),
+            row(
+                ui.input_select("method", label("Ranked by", "--method"), list(methods), selected=method, selectize=False),
+                field(
+                    ui.input_select("scale", label("Scale", "--scale"), list(SCALES), selected=scale or SCALES[0], selectize=False),
+                    "result-scale", when="result-method=bradley-terry",
+                ),
+                ui.input_numeric("level", label("Level in %", "--level"), 90, min=50, max=99.9),
+                ui.input_checkbox("simultaneous", label("For all items together", "--simultaneous")),
+            ),
+            ui.input_action_button("again", "Show it like this"),
+        )  # fmt: skip
+
+    @render.ui
+    def files() -> TagChild:
+        if shown() is None:
+            return None
+        return tags.div(
+            {"class": "buttons"},
+            ui.download_button("report", "Report (HTML)", class_="main"),
+            ui.download_button("release_json", "Release (JSON)"),
+            ui.download_button("table", "Table (CSV)"),
+            *([ui.download_button("figure", "Figure (SVG)")] if _now().figure else []),
+        )
+
+    def _now() -> Shown:
+        result = shown()
+        if result is None:
+            raise QuietrankError("nothing is shown yet")
+        return result
+
+    @session.download(id="report", filename="ranking.html")
+    def _report() -> Any:
+        yield _now().report
+
+    @session.download(id="release_json", filename="release.json")
+    def _json() -> Any:
+        yield _now().json
+
+    @session.download(id="table", filename="release.csv")
+    def _table() -> Any:
+        yield _now().csv
+
+    @session.download(id="figure", filename="ranking.svg")
+    def _figure() -> Any:
+        yield _now().figure or ""

@@ -1,0 +1,120 @@
+"""A function in, its result out of a process of its own, which tells how far it is and can be stopped at any moment."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from multiprocessing.connection import Connection
+from typing import Any
+
+from quietrank.errors import QuietrankError
+
+Tell = Callable[[str, float | None], None]
+"""called with what is being done, and how much of it is done if that is known"""
+
+# Copies of a process that has everything imported start within a tenth of a second; elsewhere from scratch.
+_START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+PREPARED = ["quietrank.app.tasks"]
+
+
+class State(StrEnum):
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job has no result, in words a person can act on."""
+
+    message: str
+
+
+class Job:
+    """One call of a function that takes `tell` first; `poll` brings its state up to date."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        context: Any = multiprocessing.get_context(_START)
+        if _START == "forkserver":
+            context.set_forkserver_preload(PREPARED)
+        self._pipe, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=_run, args=(theirs, function, arguments), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.state = State.RUNNING
+        self.doing, self.share = "starting", None
+        self.result: Any = None
+        self.failure: Failure | None = None
+
+    def poll(self) -> State:
+        """Hear what the process has said since."""
+        while self.state is State.RUNNING:
+            try:
+                if not self._pipe.poll():
+                    break
+                kind, *said = self._pipe.recv()
+            except (EOFError, OSError):
+                self._end(State.FAILED, failure=Failure("this ended before it was done; try again"))
+                break
+            if kind == "progress":
+                self.doing, self.share = said
+            elif kind == "result":
+                self._end(State.DONE, said[0])
+            else:
+                self._end(State.FAILED, failure=Failure(said[0]))
+        return self.state
+
+    def stop(self) -> None:
+        """End it wherever it is; what it has paid for is in its ledger, and is finished by the next to ask."""
+        if self.poll() is State.RUNNING:
+            self._process.kill()
+            self._end(State.STOPPED)
+
+    def wait(self, seconds: float = 60.0) -> Any:
+        """The result; raises its failure as an error."""
+        while self.poll() is State.RUNNING:
+            if not self._pipe.poll(seconds):
+                self.stop()
+        if self.failure is not None:
+            raise QuietrankError(self.failure.message)
+        return self.result
+
+    def _end(self, state: State, result: Any = None, failure: Failure | None = None) -> None:
+        self.state, self.result, self.failure = state, result, failure
+        self._pipe.close()
+        self._process.join(5)
+
+
+def _run(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """In the new process."""
+    _end_with_parent()
+
+    def tell(doing: str, share: float | None = None) -> None:
+        pipe.send(("progress", doing, share))
+
+    try:
+        pipe.send(("result", function(tell, *arguments)))
+    except QuietrankError as error:
+        pipe.send(("failure", error.in_options()))
+    except OSError as error:
+        pipe.send(("failure", f"cannot write or read: {error}; check the path and the free space"))
+    except MemoryError:
+        pipe.send(("failure", "there is not enough memory for this; close other programs, or use a smaller file"))
+
+
+def _end_with_parent() -> None:
+    """Do not outlive the server: a release that is cut off is finished when it starts again."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
