@@ -22,7 +22,7 @@ RULES = Rules(
         ),
         "confidential": ("votes",),
         "crossing": ("crossing",),
-        "both": ("__init__", "__main__", "pipeline", "boards", "demo", "auditing", "cli"),
+        "both": ("__init__", "__main__", "pipeline", "boards", "demo", "auditing", "app", "cli"),
     },
     may_see={
         "public": ("public",),
@@ -42,6 +42,7 @@ RULES = Rules(
         ("pipeline",),
         ("boards",),
         ("demo", "auditing"),
+        ("app",),
         ("cli",),
         ("__init__", "__main__"),
     ),
@@ -52,7 +53,7 @@ RULES = Rules(
         "openpyxl": ("votes",),
         "opendp": ("noise",),
         "flint": ("noise", "auditing", "promise.curve"),
-        "secrets": ("noise", "ledger", "votes.daily.kept", "boards.board"),
+        "secrets": ("noise", "ledger", "votes.daily.kept", "boards.board", "app.guard", "app.serve"),
     },
     calls={
         "add_to": ("noise", "crossing", "auditing"),
@@ -116,7 +117,7 @@ def test_only_mechanisms_draw_noise() -> None:
 @pytest.mark.parametrize("library", ["opendp", "flint", "secrets"])
 def test_only_the_noise_package_is_random(library: str) -> None:
     """OpenDP and interval arithmetic are used by the noise package and nobody else, but for the curve of Gaussian
-    noise, which is a number; a ledger draws its ids alone."""
+    noise, which is a number; a ledger draws its ids alone, and the app what opens its door."""
     users = {name for name in SOURCES if f":{library}" in imports(name, SOURCES)}
     assert any(within(name, ("noise",)) for name in users)
     assert all(within(name, RULES.libraries[library]) for name in users)

@@ -53,7 +53,7 @@ NO_BODY = ("A request of this kind has no content; this one was refused.",)
 TOO_LARGE = ("The file is larger than quietrank app takes; start it again with a larger --max-upload.",)
 
 
-class Refused(Exception):
+class RefusalError(Exception):
     """A request is not let in: the status of the answer, and what its page says."""
 
     def __init__(self, status: int, sentences: Sequence[str]) -> None:
@@ -99,7 +99,7 @@ class Guard:
         try:
             self._check_sender(scope, origin_needed=True)
             self._check_key(scope)
-        except Refused:
+        except RefusalError:
             await receive()  # websocket.connect
             await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         else:
@@ -114,7 +114,7 @@ class Guard:
             else:
                 self._check_key(scope)
                 await self._let_in(scope, receive, answer)
-        except Refused as refusal:
+        except RefusalError as refusal:
             if not answer.is_begun:  # else uvicorn breaks it off
                 await answer.refuse(refusal, head=scope["method"] == "HEAD")
 
@@ -122,11 +122,11 @@ class Guard:
         """Refuse another host, which a foreign domain may have been pointed at this machine to use, and other pages."""
         hosts, origins, sites = (_values(scope, name) for name in (b"host", b"origin", b"sec-fetch-site"))
         if len(hosts) != 1 or hosts[0] not in self.hosts:
-            raise Refused(403, FOREIGN)
+            raise RefusalError(403, FOREIGN)
         if (origins or origin_needed) and origins != [b"http://" + hosts[0]]:
-            raise Refused(403, FOREIGN)
+            raise RefusalError(403, FOREIGN)
         if not set(sites) <= {b"same-origin", b"none"} and not self._is_arrival(scope):
-            raise Refused(403, FOREIGN)
+            raise RefusalError(403, FOREIGN)
 
     def _is_arrival(self, scope: Scope) -> bool:
         """Whether a window is opened at the entrance, or led from there to the room: the browser calls both foreign if
@@ -143,11 +143,11 @@ class Guard:
         """Exchange the token for the room and its cookie, once; a browser that only looks ahead does not use it up."""
         name, _, given = scope["query_string"].partition(b"=")
         if name != b"token" or not secrets.compare_digest(given, self.token.encode()):
-            raise Refused(403, NO_KEY)
+            raise RefusalError(403, NO_KEY)
         if self.is_used:
-            raise Refused(403, USED)
+            raise RefusalError(403, USED)
         if scope["method"] != "GET" or _has_body(scope) or _values(scope, b"sec-purpose"):
-            raise Refused(403, NO_KEY)
+            raise RefusalError(403, NO_KEY)
         self.is_used = True
         # Lax: a browser would not send a strict cookie after a redirect that began with a file.
         cookie = f"{COOKIE}={self.key}; Path=/{self.room}/; HttpOnly; SameSite=Lax"
@@ -157,7 +157,7 @@ class Guard:
         """Refuse whoever does not know the room, or has not its cookie."""
         has_key = any(secrets.compare_digest(key, self.key.encode()) for key in _keys(scope))
         if not (has_key and self._is_in_room(scope)):
-            raise Refused(403, NO_KEY)
+            raise RefusalError(403, NO_KEY)
 
     def _is_in_room(self, scope: Scope) -> bool:
         start = f"/{self.room}/".encode()
@@ -172,15 +172,15 @@ class Guard:
         method = scope["method"]
         is_upload = method == "POST" and UPLOAD.fullmatch(self._place(scope)) is not None
         if method not in ("GET", "HEAD") and not is_upload:
-            raise Refused(405, WRONG_METHOD)
+            raise RefusalError(405, WRONG_METHOD)
         if not is_upload and _has_body(scope):
-            raise Refused(400, NO_BODY)
+            raise RefusalError(400, NO_BODY)
         if any(_number(length) > self.largest for length in _values(scope, b"content-length")):
-            raise Refused(413, TOO_LARGE)
+            raise RefusalError(413, TOO_LARGE)
         body = Body(receive, self.largest)
         await self.app({**scope, "root_path": f"/{self.room}"}, body.receive, answer.send_unless(body))
         if body.is_too_large:  # and the app caught what `receive` raised
-            raise Refused(413, TOO_LARGE)
+            raise RefusalError(413, TOO_LARGE)
 
 
 class Body:
@@ -195,7 +195,7 @@ class Body:
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             self.is_too_large = True
-            raise Refused(413, TOO_LARGE)
+            raise RefusalError(413, TOO_LARGE)
         return message
 
 
@@ -228,7 +228,7 @@ class Answer:
         await self.send({"type": "http.response.start", "status": status, "headers": [size, *headers]})
         await self.send({"type": "http.response.body", "body": content})
 
-    async def refuse(self, refusal: Refused, *, head: bool) -> None:
+    async def refuse(self, refusal: RefusalError, *, head: bool) -> None:
         """Say no, and close the connection: what else the sender has to send is not read."""
         headers = [(b"content-type", b"text/html; charset=utf-8"), (b"connection", b"close")]
         if refusal.status == 405:
@@ -257,7 +257,7 @@ def _has_body(scope: Scope) -> bool:
 
 def _number(length: bytes) -> int:
     if not re.fullmatch(rb"[0-9]{1,20}", length):
-        raise Refused(400, NO_BODY)
+        raise RefusalError(400, NO_BODY)
     return int(length)
 
 

@@ -62,7 +62,9 @@ def serve(
 def _listening(port: int) -> socket.socket:
     """A socket that others on this machine can reach, and nobody else."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    exclusive = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)  # the former is how Windows keeps others out
+    exclusive = getattr(
+        socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR
+    )  # the former is how Windows keeps others out
     listener.setsockopt(socket.SOL_SOCKET, exclusive, 1)
     try:
         listener.bind((HOST, port))

@@ -15,6 +15,7 @@ import typer
 from quietrank import __version__
 from quietrank.cli.audit import audit
 from quietrank.cli.board import board_app
+from quietrank.cli.browser import browse
 from quietrank.cli.check import check
 from quietrank.cli.deliver import complain
 from quietrank.cli.demo import demo
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit):
     app.command(cls=Command)(command)
+app.command("app", cls=Command)(browse)
 app.add_typer(board_app, name="board")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(paper_app, name="paper")

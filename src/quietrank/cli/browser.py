@@ -20,9 +20,7 @@ def browse(
         Path, typer.Argument(help="Where ledgers and boards are looked for; without it here.", show_default=False)
     ] = Path(),
     port: Annotated[int, typer.Option(help="Port on this machine; 0 is any free one.", metavar="N")] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
-    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open no browser.")] = False,
     max_upload: Annotated[str, typer.Option(help="The largest file that may be uploaded.", metavar="SIZE")] = "2GB",
 ) -> None:
     """Do all this in a browser, on this machine alone; nobody else can open it, and Ctrl-C stops it."""
