@@ -1,5 +1,4 @@
-"""A wish and a ledger in, a release out that is paid for once and can always be fetched: clicks, reloads, second windows
-and crashes included.
+"""A wish and a ledger in, a release out that is paid for once and can always be fetched, whatever happens.
 
 An order is written down in the temporary folder, with its votes, before it is paid for. Its name follows from the wish,
 so that a second click, or a second window, places the same order. What was drawn is delivered into the ledger, and only
@@ -69,7 +68,7 @@ def name_of(wish: Wish, ledger: BudgetLedger) -> tuple[str, int]:
 
 
 def place(orders: Path, placed: Placed, temporary: Path) -> Path:
-    """Write an order down, durably, in a folder of its own that is returned; votes that were uploaded are kept there."""
+    """Write an order down, durably, in a folder of its own, which is returned; uploaded votes are kept there."""
     folder = orders / placed.name.replace("/", "-")
     if (folder / WISH).exists():
         return folder  # placed before

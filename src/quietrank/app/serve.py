@@ -18,6 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quietrank.app import work
 from quietrank.app.guard import guarded, inline_scripts
 from quietrank.app.scratch import Scratch, sweep
 from quietrank.errors import QuietrankError, option
@@ -86,6 +87,7 @@ def _scratch() -> Iterator[Path]:
     try:
         yield scratch.path
     finally:
+        work.finish()
         scratch.remove()
 
 

@@ -29,7 +29,7 @@ from quietrank.promise.privacy import AUTO
 from quietrank.publish import tally_file
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.release import Release
-from quietrank.publish.top import TopRelease
+from quietrank.publish.top import TopRelease, as_list
 from quietrank.publish.view import View
 from quietrank.render.report import summary, summary_top
 from quietrank.statistics.method import Method
@@ -115,7 +115,7 @@ def sizes_of(report: checks.Report, wish: Wish) -> dict[str, Any]:
 # ---- a release -------------------------------------------------------------------------------------------------------
 
 
-class _Quoted(Exception):
+class _QuotedError(Exception):
     def __init__(self, charge: Charge) -> None:
         super().__init__()
         self.charge = charge
@@ -125,7 +125,7 @@ class _Quote:
     """In place of a ledger: hears the price, and stops everything before it is paid."""
 
     def debit(self, charge: Charge) -> str:
-        raise _Quoted(charge)
+        raise _QuotedError(charge)
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,13 @@ class Offer:
     order: str
     before: int
     """how many releases of exactly this kind were delivered already"""
+    statement: str
+    """the promise as it will be printed"""
+    exact: bool
+    """whether that is certain; a limit that is yet to be chosen will be in it"""
     what: str
     epsilon: float
     delta: float
-    rho: float | None
     remaining: float
     remaining_after: float
     paid: bool
@@ -155,8 +158,11 @@ def offer(tell: Tell, wish: Wish, ledger: Path) -> Offer:
     paid = any(entry.order == name for entry in book.entries())
     left = book.remaining
     after = left if paid else book.remaining_after(charge)
-    cost = charge.cost
-    return Offer(name, before, charge.what, cost.epsilon, cost.delta, cost.rho, left, after, paid)
+    said = charge.privacy.statement if wish.only_top is None else as_list(charge.privacy.statement)
+    return Offer(
+        name, before, said, not wish.privacy.chooses_limit, charge.what, charge.cost.epsilon, charge.cost.delta, left,
+        after, paid,
+    )  # fmt: skip
 
 
 def _price(tell: Tell, wish: Wish) -> Charge:
@@ -166,7 +172,7 @@ def _price(tell: Tell, wish: Wish) -> Charge:
             pipeline.make_top(votes, privacy, wish.top_request(), _Quote(), partial(tell, "simulating"))
         else:
             pipeline.make_release(votes, privacy, wish.full_request(), _Quote())
-    except _Quoted as quoted:
+    except _QuotedError as quoted:
         return quoted.charge
     raise AssertionError("a release was made that nobody paid for")
 

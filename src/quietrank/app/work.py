@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.util
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing.connection import Connection
@@ -19,6 +21,20 @@ Tell = Callable[[str, float | None], None]
 # Copies of a process that has everything imported start within a tenth of a second; elsewhere from scratch.
 _START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 PREPARED = ["quietrank.app.tasks"]
+
+
+def prepare() -> None:
+    """Import everything now, in the background, so that the first job need not wait for it."""
+    Job(_nothing)
+
+
+def finish() -> None:
+    """Remove what the library keeps in the temporary folder, before that is removed."""
+    multiprocessing.util._run_finalizers()  # type: ignore[attr-defined]
+
+
+def _nothing(tell: Tell) -> None:
+    pass
 
 
 class State(StrEnum):
@@ -95,16 +111,19 @@ def _run(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, .
     _end_with_parent()
 
     def tell(doing: str, share: float | None = None) -> None:
-        pipe.send(("progress", doing, share))
+        with suppress(BrokenPipeError):
+            pipe.send(("progress", doing, share))
 
     try:
-        pipe.send(("result", function(tell, *arguments)))
+        said: tuple[str, Any] = ("result", function(tell, *arguments))
     except QuietrankError as error:
-        pipe.send(("failure", error.in_options()))
+        said = ("failure", error.in_options())
     except OSError as error:
-        pipe.send(("failure", f"cannot write or read: {error}; check the path and the free space"))
+        said = ("failure", f"cannot write or read: {error}; check the path and the free space")
     except MemoryError:
-        pipe.send(("failure", "there is not enough memory for this; close other programs, or use a smaller file"))
+        said = ("failure", "there is not enough memory for this; close other programs, or use a smaller file")
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        pipe.send(said)
 
 
 def _end_with_parent() -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quietrank.errors import QuietrankError, UsageError
+
+if TYPE_CHECKING:
+    from shiny import App
 
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 NEEDED = ("shiny", "uvicorn")
@@ -38,8 +41,13 @@ def _serve(folder: Path, port: int, browser: bool, largest: int) -> None:
     from quietrank.app.orders import recover
     from quietrank.app.pages import make_app
     from quietrank.app.serve import serve
+    from quietrank.app.work import prepare
 
-    serve(lambda scratch: make_app(folder, scratch), port=port, browser=browser, largest=largest, recover=recover)
+    def made(scratch: Path) -> App:
+        prepare()
+        return make_app(folder, scratch)
+
+    serve(made, port=port, browser=browser, largest=largest, recover=recover)
 
 
 def _bytes(size: str) -> int:

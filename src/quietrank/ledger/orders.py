@@ -1,4 +1,4 @@
-"""A name and a ledger in; what was bought under that name out: paid for once, delivered once, fetched as often as needed.
+"""A name and a ledger in; what was bought under that name out: paid for once, delivered once, fetched at any time.
 
 An order survives crashes, second clicks and second windows. Its payment carries its name, so that paying again under
 that name costs nothing. What was drawn for it is written into the ledger before anybody sees it, and only what is

@@ -118,7 +118,7 @@ class TopRelease(Published):
     def statement(self) -> str:
         """The promise in one plain sentence."""
         together = "" if self.by is None else " This holds for the lists of all groups together."
-        return self.privacy.statement.replace("this ranking", "this list") + together
+        return as_list(self.privacy.statement) + together
 
     def __getitem__(self, group: str) -> tuple[str, ...]:
         if group not in self.groups:
@@ -227,3 +227,8 @@ def _chance(values: Mapping[str, Any]) -> Chance:
         raise ValueError("its chances are not between 0 and 1")
     known = {name: float(share or 0.0) for name, share in shares.items()}
     return Chance(spread=text(values["spread"]), repetitions=int(values["repetitions"]), **known)
+
+
+def as_list(statement: str) -> str:
+    """A promise about a ranking as one about a list of names."""
+    return statement.replace("this ranking", "this list")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
@@ -20,7 +20,8 @@ FORM = "form-boards"
 @module.ui
 def boards_ui() -> Tag:
     return page(
-        "boards", "Boards",
+        "boards",
+        "Boards",
         "A ranking that is published every week or night, for one payment. Boards are made with quietrank board new.",
         tags.div(
             {"id": FORM},
@@ -30,7 +31,7 @@ def boards_ui() -> Tag:
             ui.output_ui("last"),
             ui.output_ui("update_form"),
         ),
-    )  # fmt: skip
+    )
 
 
 OPTIONS = {"--day-column": "boards-day_column", "--id": "boards-id", "--until": "boards-until"}
@@ -45,8 +46,15 @@ def boards_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
     def listed() -> TagChild:
         names = desk.house.boards()
         if not names:
-            return card("No board yet", tags.p(f"There is none in {desk.house.folder}."), tags.pre({"class": "command"}, "quietrank board new arena.board --items models.txt --epsilon 2 --delta 1e-6 --ledger budget.db"))
-        return ui.input_select("board", label("Board", "BOARD"), names, selectize=False)
+            return card(
+                "No board yet",
+                tags.p(f"There is none in {desk.house.folder}."),
+                tags.pre(
+                    {"class": "command"},
+                    "quietrank board new arena.board --items models.txt --epsilon 2 --delta 1e-6 --ledger budget.db",
+                ),
+            )
+        return ui.input_select("board", label("Board", "BOARD"), names)
 
     @reactive.effect
     def _look() -> None:
@@ -100,21 +108,33 @@ def boards_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
             return None
         looked, survey = desk.looked(), _source(desk)
         if looked is None or survey is None:
-            return card("Publish the days that are over", tags.p("Choose the file of votes on the page Votes; it is read again here."))
+            return card(
+                "Publish the days that are over",
+                tags.p("Choose the file of votes on the page Votes; it is read again here."),
+            )
         columns = {name: name for name in looked.preview.columns}
         return card(
             "Publish the days that are over",
             tags.p(f"From {survey.name}. Days that were counted are not counted again; this costs nothing more."),
             row(
-                field(ui.input_select("day_column", label("When a vote was cast", "--day-column"), columns, selectize=False), "boards-day_column"),
-                field(ui.input_select("id", label("Which vote it is", "--id"), {"": "no such column"} | columns, selectize=False), "boards-id"),
-                field(ui.input_text("until", label("Last day that is over", "--until"), placeholder="yesterday"), "boards-until"),
+                field(
+                    ui.input_select("day_column", label("When a vote was cast", "--day-column"), columns),
+                    "boards-day_column",
+                ),
+                field(
+                    ui.input_select("id", label("Which vote it is", "--id"), {"": "no such column"} | columns),
+                    "boards-id",
+                ),
+                field(
+                    ui.input_text("until", label("Last day that is over", "--until"), placeholder="yesterday"),
+                    "boards-until",
+                ),
             ),
             ui.input_action_button("update", "Publish them", class_="main"),
-        )  # fmt: skip
+        )
 
-    @session.download(id="report", filename="board.html")
-    def _report() -> Any:
+    @render.download_button(filename="board.html")
+    def report() -> Iterator[str]:
         board = shown()
         yield "" if board is None else board.report or ""
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shiny import ui
-from shiny.ui import Tag, TagChild, TagList, tags
+from shiny.ui import Tag, TagChild, tags
 
-MORE_PRIVATE, MORE_ACCURATE = "← smaller: more private, less accurate", "larger: less private, more accurate →"
+MORE_PRIVATE, MORE_ACCURATE = "← smaller: more private", "larger: more accurate →"
 
 
 def label(text: str, option: str | None = None) -> Tag:
@@ -79,10 +79,6 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[TagChild]], caption: 
     return tags.div({"class": "scroll", "role": "region", "tabindex": "0", "aria-label": caption}, whole)
 
 
-def choices(words: Mapping[str, str]) -> dict[str, str]:
-    return dict(words)
-
-
 def errors_for(message: str, options: Mapping[str, str], otherwise: str) -> dict[str, str]:
     """The message, beside the first field whose option it names; elsewhere where the form has room for all others."""
     for option in re.findall(r"--[a-z][a-z-]*", message):
@@ -98,13 +94,9 @@ def sentence(message: str) -> str:
 
 
 def per_cent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")
+    return f"{share:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
 
 
 def html(text: str) -> Any:
     """HTML that was made, and escaped, by `render`."""
     return ui.HTML(text)
-
-
-def paragraphs(*texts: str) -> TagList:
-    return TagList(*(tags.p(text) for text in texts))

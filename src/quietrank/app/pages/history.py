@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
-from shiny.ui import Tag, TagChild, TagList, tags
+from shiny.ui import Tag, TagChild, tags
 
 from quietrank.app.pages.desk import Desk
 from quietrank.app.pages.frame import card, label, page, sentence, table
@@ -13,6 +13,7 @@ from quietrank.errors import QuietrankError
 from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.history import History, in_words
 from quietrank.ledger.orders import ordered
+from quietrank.ledger.records import Entry
 
 SHOWN = 200
 """the last payments; `quietrank ledger show` lists all"""
@@ -21,11 +22,12 @@ SHOWN = 200
 @module.ui
 def history_ui() -> Tag:
     return page(
-        "history", "History",
+        "history",
+        "History",
         "What was spent on what, and what is left. Whatever was paid for here can be opened again.",
         ui.output_ui("budgets"),
         ui.output_ui("payments"),
-    )  # fmt: skip
+    )
 
 
 @module.server
@@ -39,7 +41,7 @@ def history_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
         with reactive.isolate():
             before = input.ledger() if "ledger" in input else None
         selected = before if before in names else names[0]
-        return ui.input_select("ledger", label("Budget", "--ledger"), names, selected=selected, selectize=False)
+        return ui.input_select("ledger", label("Budget", "--ledger"), names, selected=selected)
 
     @render.ui
     def payments() -> TagChild:
@@ -63,31 +65,32 @@ def history_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
             await desk.go("result")
 
 
-def _payments(ledger: BudgetLedger) -> TagList:
+def _payments(ledger: BudgetLedger) -> Tag:
     history, placed = History.of(ledger), ordered(ledger)
-    first = max(0, len(placed) - SHOWN)
-    cells = [
-        (str(place + 1), row["when"][:16].replace("T", " "), row["what"], row["promise"], row["cost"], row["remaining"], _button(place, *placed[place]))
-        for place, row in enumerate(history.rows())
-    ][first:]  # fmt: skip
-    left = f"ε = {history.remaining:.6g} is left for one more release with δ = 0."
-    return TagList(
-        card(
-            f"{ledger.path.name}: {in_words(ledger.terms)}",
-            tags.p({"class": "big"}, left),
-            tags.p({"class": "quiet"}, f"Spent so far: ε = {history.spent:.6g}."),
-            table(("", "when", "what", "promise", "cost", "left after it", ""), cells[::-1], f"{len(placed)} payments, the last one first")
-            if cells
-            else tags.p("Nothing was spent yet."),
-            ui.input_action_button("refresh", "Look again", class_="small"),
-        ),
-    )  # fmt: skip
+    rows = list(enumerate(zip(history.rows(), placed, strict=True)))[-SHOWN:]
+    cells = [_cells(place, words, *one) for place, (words, one) in reversed(rows)]
+    heads = ("", "when", "what", "promise", "cost", "left after it", "")
+    return card(
+        f"{ledger.path.name}: {in_words(ledger.terms)}",
+        tags.p({"class": "big"}, f"ε = {history.remaining:.6g} is left for one more release with δ = 0."),
+        tags.p({"class": "quiet"}, f"Spent so far: ε = {history.spent:.6g}."),
+        table(heads, cells, f"{len(placed)} payments, the last one first")
+        if cells
+        else tags.p("Nothing was spent yet."),
+        ui.input_action_button("refresh", "Look again", class_="small"),
+    )
 
 
-def _button(place: int, entry: object, fetched: bool) -> TagChild:
+def _cells(place: int, words: dict[str, str], entry: Entry, fetched: bool) -> tuple[TagChild, ...]:
+    when = words["when"][:16].replace("T", " ")
+    sums = (words["promise"], words["cost"], words["remaining"])
+    return (str(place + 1), when, words["what"], *sums, _button(place, entry, fetched))
+
+
+def _button(place: int, entry: Entry, fetched: bool) -> TagChild:
+    """What can be done with a payment."""
     if not fetched:
-        order = getattr(entry, "order", None)
-        return "paid for, not delivered: order it again, at no cost" if order else "released elsewhere"
+        return "released elsewhere" if entry.order is None else "paid for, not delivered: order it again, at no cost"
     return tags.button(
         {"type": "button", "class": "btn small", "data-open": str(place), "data-input": "history-open"},
         f"Open {place + 1}",

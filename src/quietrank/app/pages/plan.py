@@ -10,8 +10,19 @@ from shiny.ui import Tag, TagChild, TagList, tags
 from quietrank.app import tasks
 from quietrank.app.pages.desk import Desk, Runner
 from quietrank.app.pages.frame import (
-    card, ends, errors_for, field, label, message_for, page, per_cent, row, step_button, table, working,
-)  # fmt: skip
+    card,
+    ends,
+    errors_for,
+    field,
+    label,
+    message_for,
+    page,
+    per_cent,
+    row,
+    step_button,
+    table,
+    working,
+)
 from quietrank.app.work import Job, State
 from quietrank.promise.privacy import plain_number
 
@@ -21,7 +32,8 @@ FORM = "form-plan"
 @module.ui
 def plan_ui() -> Tag:
     return page(
-        "plan", "Plan",
+        "plan",
+        "Plan",
         "What accuracy to expect of a survey before it is run. Nothing is read and nothing is spent: surveys of this "
         "size are simulated.",
         tags.div(
@@ -41,8 +53,9 @@ def plan_ui() -> Tag:
                         ),
                         field(
                             ui.input_select(
-                                "one_per_pair", label("The same pair", "--one-per-pair"),
-                                {"yes": "is asked once", "no": "may be asked again"}, selectize=False,
+                                "one_per_pair",
+                                label("The same pair", "--one-per-pair"),
+                                {"yes": "is asked once", "no": "may be asked again"},
                             ),
                             "plan-one_per_pair",
                         ),
@@ -51,32 +64,45 @@ def plan_ui() -> Tag:
                 card(
                     "The question",
                     ui.input_radio_buttons(
-                        "asks", "What do you know?",
+                        "asks",
+                        "What do you know?",
                         {"epsilon": "How strong the promise is: ε", "target": "How accurate it has to be"},
                     ),
                     tags.div(
                         {"data-when": "plan-asks=epsilon"},
-                        field(ui.input_numeric("epsilon", label("ε", "--epsilon"), 1, min=0.01, step=0.1), "plan-epsilon"),
+                        field(
+                            ui.input_numeric("epsilon", label("ε", "--epsilon"), 1, min=0.01, step=0.1), "plan-epsilon"
+                        ),
                         ends(),
                     ),
                     tags.div(
                         {"data-when": "plan-asks=target"},
                         ui.input_select(
-                            "target", label("I need", "--target"),
+                            "target",
+                            label("I need", "--target"),
                             {
                                 "top": "the top items right",
                                 "winner": "the winner right",
                                 "rank": "ranks that are nearly right",
                             },
-                            selectize=False,
                         ),
                         row(
-                            field(ui.input_numeric("top_k", "How many top items", 3, min=1), "plan-top_k",
-                                  when="plan-target=top"),
-                            field(ui.input_numeric("times", "Right how often, of 10", 9, min=1, max=9.99, step=0.1),
-                                  "plan-times", "9 means 9 times in 10.", when="plan-target=top plan-target=winner"),
-                            field(ui.input_numeric("places", "Ranks off by at most, on average", 0.5, min=0.01, step=0.1),
-                                  "plan-places", when="plan-target=rank"),
+                            field(
+                                ui.input_numeric("top_k", "How many top items", 3, min=1),
+                                "plan-top_k",
+                                when="plan-target=top",
+                            ),
+                            field(
+                                ui.input_numeric("times", "Right how often, of 10", 9, min=1, max=9.99, step=0.1),
+                                "plan-times",
+                                "9 means 9 times in 10.",
+                                when="plan-target=top plan-target=winner",
+                            ),
+                            field(
+                                ui.input_numeric("places", "Ranks off by at most, on average", 0.5, min=0.01, step=0.1),
+                                "plan-places",
+                                when="plan-target=rank",
+                            ),
                         ),
                     ),
                     message_for("plan-all"),
@@ -94,13 +120,17 @@ def plan_ui() -> Tag:
                 ),
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 OPTIONS = {
-    "--items": "plan-items", "--people": "plan-people", "--per-person": "plan-per_person", "--epsilon": "plan-epsilon",
-    "--target": "plan-all", "--one-per-pair": "plan-one_per_pair",
-}  # fmt: skip
+    "--items": "plan-items",
+    "--people": "plan-people",
+    "--per-person": "plan-per_person",
+    "--epsilon": "plan-epsilon",
+    "--target": "plan-all",
+    "--one-per-pair": "plan-one_per_pair",
+}
 
 
 @module.server
@@ -113,9 +143,7 @@ def plan_server(input: Inputs, output: Outputs, session: Session, desk: Desk) ->
         numbers = {"items": input.items(), "people": input.people(), "per_person": input.per_person()}
         if any(number is None for number in numbers.values()):
             return None
-        return {name: int(number) for name, number in numbers.items()} | {
-            "one_per_pair": input.one_per_pair() == "yes"
-        }
+        return {name: int(number) for name, number in numbers.items()} | {"one_per_pair": input.one_per_pair() == "yes"}
 
     @reactive.calc
     def question() -> tuple[str, Any] | None:

@@ -13,8 +13,20 @@ from quietrank.app import tasks
 from quietrank.app.orders import Placed
 from quietrank.app.pages.desk import Desk, Runner
 from quietrank.app.pages.frame import (
-    card, ends, errors_for, field, label, message_for, more, page, per_cent, row, sentence, step_button, working,
-)  # fmt: skip
+    card,
+    ends,
+    errors_for,
+    field,
+    label,
+    message_for,
+    more,
+    page,
+    per_cent,
+    row,
+    sentence,
+    step_button,
+    working,
+)
 from quietrank.app.tasks import Offer
 from quietrank.app.wishes import Wish
 from quietrank.app.work import Job, State
@@ -23,6 +35,7 @@ from quietrank.ledger.history import in_words
 from quietrank.mechanisms.registry import MECHANISMS
 from quietrank.promise.privacy import AUTO, plain_number
 from quietrank.promise.words import DESIGNS, PUBLIC, RANDOM, SECRET
+from quietrank.publish.top import as_list
 
 FORM = "form-release"
 NEW = ""
@@ -32,7 +45,8 @@ METHODS = ("auto", "net-wins", "wins", "win-rate", "bradley-terry")
 @module.ui
 def release_ui() -> Tag:
     return page(
-        "release", "Release",
+        "release",
+        "Release",
         "Say what is promised. You see the price and the sentence of the promise before anything is spent.",
         ui.output_ui("which"),
         tags.div(
@@ -42,7 +56,8 @@ def release_ui() -> Tag:
                     "What is promised",
                     field(
                         ui.input_radio_buttons(
-                            "unit", label("What must not come out", "--unit"),
+                            "unit",
+                            label("What must not come out", "--unit"),
                             {"person": "Anything that one person said", "comparison": "A single vote"},
                         ),
                         "release-unit",
@@ -51,23 +66,30 @@ def release_ui() -> Tag:
                         {"data-when": "release-unit=person"},
                         field(
                             ui.input_radio_buttons(
-                                "bound", "How many questions could one person answer?",
+                                "bound",
+                                "How many questions could one person answer?",
                                 {
                                     "pairs": "Each pair at most once",
                                     "number": "At most a number of them",
                                     "unknown": "Nobody knows: 5 % of ε finds out",
                                 },
                             ),
-                            "release-bound", tags.code("--one-per-pair --max-per-person"),
+                            "release-bound",
+                            tags.code("--one-per-pair --max-per-person"),
                         ),
                         field(
-                            ui.input_numeric("max_per_person", label("Votes per person", "--max-per-person"), 15, min=1),
-                            "release-max_per_person", "By the questionnaire, not by the data.", when="release-bound=number",
+                            ui.input_numeric(
+                                "max_per_person", label("Votes per person", "--max-per-person"), 15, min=1
+                            ),
+                            "release-max_per_person",
+                            "By the questionnaire, not by the data.",
+                            when="release-bound=number",
                         ),
                     ),
                     field(
                         ui.input_radio_buttons(
-                            "asked", label("Who was asked what", "--design"),
+                            "asked",
+                            label("Who was asked what", "--design"),
                             {
                                 SECRET: "is a secret",
                                 RANDOM: "is a secret, but pairs were drawn at random or all asked",
@@ -76,37 +98,44 @@ def release_ui() -> Tag:
                         ),
                         "release-asked",
                     ),
-                    field(ui.input_numeric("epsilon", label("ε", "--epsilon"), 1, min=0.001, step=0.1), "release-epsilon"),
+                    field(
+                        ui.input_numeric("epsilon", label("ε", "--epsilon"), 1, min=0.001, step=0.1), "release-epsilon"
+                    ),
                     ends(),
                 ),
                 card(
                     "What is published",
                     field(
                         ui.input_radio_buttons(
-                            "publishes", "What should come out?",
+                            "publishes",
+                            "What should come out?",
                             {"full": "The whole ranking", "top": "Only the first few names"},
                         ),
                         "release-publishes",
                     ),
                     field(
                         ui.input_numeric("only_top", label("How many names", "--only-top"), 1, min=1),
-                        "release-only_top", "More often right for the same ε: nothing is paid for the others.",
+                        "release-only_top",
+                        "More often right for the same ε: nothing is paid for the others.",
                         when="release-publishes=top",
                     ),
                     more(
                         "Details",
                         row(
                             field(
-                                ui.input_select("method", label("Ranked by", "--method"), list(METHODS), selectize=False),
+                                ui.input_select("method", label("Ranked by", "--method"), list(METHODS)),
                                 "release-method",
                             ),
                             field(
-                                ui.input_select("mechanism", label("Noise", "--mechanism"), [AUTO, *MECHANISMS], selectize=False),
+                                ui.input_select("mechanism", label("Noise", "--mechanism"), [AUTO, *MECHANISMS]),
                                 "release-mechanism",
                             ),
                             field(ui.input_numeric("delta", label("δ", "--delta"), 0, min=0), "release-delta"),
                         ),
-                        field(ui.input_text("label", "A label for the history", placeholder="for the annual report"), "release-label"),
+                        field(
+                            ui.input_text("label", "A label for the history", placeholder="for the annual report"),
+                            "release-label",
+                        ),
                     ),
                 ),
                 card(
@@ -115,12 +144,30 @@ def release_ui() -> Tag:
                     tags.div(
                         {"data-when": "release-ledger="},
                         row(
-                            field(ui.input_text("new_name", label("Name of a new budget", "ledger new"), "budget"), "release-new_name"),
-                            field(ui.input_numeric("new_epsilon", label("ε of all releases together", "--epsilon"), 4, min=0.01), "release-new_epsilon"),
+                            field(
+                                ui.input_text("new_name", label("Name of a new budget", "ledger new"), "budget"),
+                                "release-new_name",
+                            ),
+                            field(
+                                ui.input_numeric(
+                                    "new_epsilon", label("ε of all releases together", "--epsilon"), 4, min=0.01
+                                ),
+                                "release-new_epsilon",
+                            ),
                         ),
                         row(
-                            field(ui.input_text("new_data", label("Which votes it is for", "--data"), placeholder="student survey 2026"), "release-new_data"),
-                            field(ui.input_numeric("new_delta", label("δ of all together", "--delta"), 0, min=0), "release-new_delta"),
+                            field(
+                                ui.input_text(
+                                    "new_data",
+                                    label("Which votes it is for", "--data"),
+                                    placeholder="student survey 2026",
+                                ),
+                                "release-new_data",
+                            ),
+                            field(
+                                ui.input_numeric("new_delta", label("δ of all together", "--delta"), 0, min=0),
+                                "release-new_delta",
+                            ),
                         ),
                         tags.p({"class": "hint"}, "It is for the unit chosen above, and cannot be changed later."),
                         ui.input_action_button("make", "Make this budget"),
@@ -128,7 +175,12 @@ def release_ui() -> Tag:
                 ),
             ),
             tags.div(
-                card("What to expect", working("forecast-progress", "stop_forecast"), ui.output_ui("expected"), kind="confidential"),
+                card(
+                    "What to expect",
+                    working("forecast-progress", "stop_forecast"),
+                    ui.output_ui("expected"),
+                    kind="confidential",
+                ),
                 card("The promise", ui.output_ui("promise")),
                 card(
                     "The price",
@@ -141,26 +193,39 @@ def release_ui() -> Tag:
                 card(
                     None,
                     more(
-                        "Show the command", ui.output_ui("command"),
+                        "Show the command",
+                        ui.output_ui("command"),
                     ),
                 ),
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 OPTIONS = {
-    "--unit": "release-unit", "--max-per-person": "release-max_per_person", "--one-per-pair": "release-bound",
-    "--design": "release-asked", "--neighbours": "release-asked", "--epsilon": "release-epsilon",
-    "--delta": "release-delta", "--only-top": "release-only_top", "--method": "release-method",
-    "--mechanism": "release-mechanism", "--clip": "release-mechanism", "--person": "release-unit",
+    "--unit": "release-unit",
+    "--max-per-person": "release-max_per_person",
+    "--one-per-pair": "release-bound",
+    "--design": "release-asked",
+    "--neighbours": "release-asked",
+    "--epsilon": "release-epsilon",
+    "--delta": "release-delta",
+    "--only-top": "release-only_top",
+    "--method": "release-method",
+    "--mechanism": "release-mechanism",
+    "--clip": "release-mechanism",
+    "--person": "release-unit",
     "--data": "release-new_data",
-}  # fmt: skip
+}
 
 
 @module.server
 def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
-    foresees, offers, ordering = Runner(desk, "forecast-progress"), Runner(desk, "offer-progress"), Runner(desk, "order-progress")
+    foresees, offers, ordering = (
+        Runner(desk, "forecast-progress"),
+        Runner(desk, "offer-progress"),
+        Runner(desk, "order-progress"),
+    )
     foreseen: reactive.Value[TagChild] = reactive.Value(None)
     offered: reactive.Value[tuple[Wish, Path, Offer] | None] = reactive.Value(None)
 
@@ -236,7 +301,11 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
     def which() -> TagChild:
         survey = desk.survey()
         if survey is None:
-            return card("Votes come first", tags.p("Choose a file and declare its items."), step_button("votes", "Back to votes"))
+            return card(
+                "Votes come first",
+                tags.p("Choose a file and declare its items."),
+                step_button("votes", "Back to votes"),
+            )
         return tags.p({"class": "quiet"}, f"{survey.name}, {len(survey.items or ())} items")
 
     @render.ui
@@ -244,8 +313,15 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
         now = wish()
         if not isinstance(now, Wish):
             return tags.p({"class": "quiet"}, "Not complete yet.")
-        said = now.privacy.statement
-        return tags.p({"class": "promise"}, said if now.only_top is None else said.replace("this ranking", "this list"))
+        agreed = offered()
+        if agreed is not None:
+            note = (
+                "As it will be printed." if agreed[2].exact else "As it will be printed, with the limit that is chosen."
+            )
+            return TagList(tags.p({"class": "promise"}, agreed[2].statement), tags.p({"class": "quiet"}, note))
+        said = now.privacy.statement if now.only_top is None else as_list(now.privacy.statement)
+        note = "With the price comes the exact sentence: how people are bounded depends on the noise."
+        return TagList(tags.p({"class": "promise"}, said), tags.p({"class": "quiet"}, note))
 
     @render.ui
     def command() -> TagChild:
@@ -254,9 +330,12 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
             return tags.p({"class": "quiet"}, "Not complete yet.")
         copy = tags.button({"type": "button", "class": "btn small", "data-copy": "the-command"}, "Copy")
         return TagList(
-            tags.pre({"class": "command", "id": "the-command"}, now.command("budget.db" if budget is None else budget.name)),
-            copy, tags.p({"class": "quiet"}, "It would be a second release, and spend again."),
-        )  # fmt: skip
+            tags.pre(
+                {"class": "command", "id": "the-command"}, now.command("budget.db" if budget is None else budget.name)
+            ),
+            copy,
+            tags.p({"class": "quiet"}, "It would be a second release, and spend again."),
+        )
 
     # ---- what pays
 
@@ -270,9 +349,10 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
         selected = before if before in words else next(iter(words), NEW)
         choices = words | {NEW: "a new budget"}
         return field(
-            ui.input_select("ledger", label("Budget", "--ledger"), choices, selected=selected, selectize=False),
-            "release-ledger", f"Budgets are files in {desk.house.folder}.",
-        )  # fmt: skip
+            ui.input_select("ledger", label("Budget", "--ledger"), choices, selected=selected),
+            "release-ledger",
+            f"Budgets are files in {desk.house.folder}.",
+        )
 
     @reactive.effect
     @reactive.event(input.make)
@@ -280,9 +360,12 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
         try:
             path = _new_path(desk.house.folder, input.new_name())
             words = {
-                "epsilon": input.new_epsilon(), "delta": input.new_delta() or 0.0, "data": input.new_data(),
-                "unit": input.unit(), "neighbours": DESIGNS[input.asked()].get("neighbours", "replace"),
-            }  # fmt: skip
+                "epsilon": input.new_epsilon(),
+                "delta": input.new_delta() or 0.0,
+                "data": input.new_data(),
+                "unit": input.unit(),
+                "neighbours": DESIGNS[input.asked()].get("neighbours", "replace"),
+            }
             tasks.make_ledger(path, words)
         except QuietrankError as error:
             places = {"--epsilon": "release-new_epsilon", "--delta": "release-new_delta", "--data": "release-new_data"}
@@ -322,7 +405,9 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
             return
         now, budget, offer = agreed
         if offer.before and not ("again" in input and input.again()):
-            await desk.complain(FORM, {"release-all": "Tick that you want to spend once more, or open the earlier one."})
+            await desk.complain(
+                FORM, {"release-all": "Tick that you want to spend once more, or open the earlier one."}
+            )
             return
         placed = Placed(now, budget, offer.order, (input.label() or "").strip())
 
@@ -343,7 +428,10 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
     def price() -> TagChild:
         agreed = offered()
         if agreed is None:
-            return tags.p({"class": "quiet"}, "The votes are read and checked, and the price is computed. Nothing is spent by that.")
+            return tags.p(
+                {"class": "quiet"},
+                "The votes are read and checked, and the price is computed. Nothing is spent by that.",
+            )
         return _price(agreed[2], agreed[1].name)
 
     @render.ui
@@ -410,15 +498,18 @@ def _expected(rows: list[dict[str, Any]], wish: Wish) -> TagList:
     if wish.only_top is not None:
         best = next((one for one in rows if one["chosen"]), rows[0])
         return TagList(
-            tags.p({"class": "big"}, f"The list is that of the exact votes in {per_cent(best['as_exact'])} of such surveys."),
-            tags.p(f"In {per_cent(best['right'])} it names the truly best, in their order."), note,
-        )  # fmt: skip
+            tags.p({"class": "big"}, f"The list is that of the exact votes {per_cent(best['as_exact'])} of the time."),
+            tags.p(f"In {per_cent(best['right'])} it names the truly best, in their order."),
+            note,
+        )
     own, floor = rows[0], rows[-1]
     return TagList(
         tags.p({"class": "big"}, f"The winner is right in {per_cent(own['winner'])} of such surveys."),
-        tags.p(f"Ranks are off by {own['rank_error']:.2f} places on average; without privacy by {floor['rank_error']:.2f}."),
+        tags.p(
+            f"Ranks are off by {own['rank_error']:.2f} places on average; without privacy by {floor['rank_error']:.2f}."
+        ),
         note,
-    )  # fmt: skip
+    )
 
 
 def _price(offer: Offer, ledger: str) -> TagList:
@@ -433,6 +524,7 @@ def _price(offer: Offer, ledger: str) -> TagList:
         parts.append(tags.p(f"From {ledger}: ε = {left} is left now, {after} afterwards."))
     parts.append(tags.p({"class": "quiet"}, sentence(offer.what)))
     if offer.before:
-        again = f"Exactly this was released {offer.before} time{'s' * (offer.before > 1)} already: open it under History, at no cost."
+        times = "once" if offer.before == 1 else f"{offer.before} times"
+        again = f"Exactly this was released {times} already: open it under History, at no cost."
         parts += [tags.p({"class": "error"}, again), ui.input_checkbox("again", "Spend once more for another draw")]
     return TagList(*parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
@@ -22,7 +23,8 @@ SCALES = ("log-odds", "elo", "probability")
 @module.ui
 def result_ui() -> Tag:
     return page(
-        "result", "Result",
+        "result",
+        "Result",
         "What was released. It is kept in its budget, and can be fetched again at any time.",
         tags.div(
             {"id": FORM},
@@ -32,7 +34,7 @@ def result_ui() -> Tag:
             ui.output_ui("views"),
             ui.output_ui("answer"),
         ),
-    )  # fmt: skip
+    )
 
 
 @module.server
@@ -89,7 +91,11 @@ def result_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
         result = shown()
         if result is None:
             if desk.result() is None:
-                return card("Nothing is released yet", step_button("release", "To the release"), step_button("history", "Open an earlier one", main=False))
+                return card(
+                    "Nothing is released yet",
+                    step_button("release", "To the release"),
+                    step_button("history", "Open an earlier one", main=False),
+                )
             return None
         return tags.div({"class": "card", "id": "the-result"}, html(result.html))
 
@@ -102,16 +108,17 @@ def result_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
             "Look at it in another way",
             tags.p({"class": "quiet"}, "Made from the same noisy counts. It costs nothing, however often you do it."),
             row(
-                ui.input_select("method", label("Ranked by", "--method"), list(methods), selected=method, selectize=False),
+                ui.input_select("method", label("Ranked by", "--method"), list(methods), selected=method),
                 field(
-                    ui.input_select("scale", label("Scale", "--scale"), list(SCALES), selected=scale or SCALES[0], selectize=False),
-                    "result-scale", when="result-method=bradley-terry",
+                    ui.input_select("scale", label("Scale", "--scale"), list(SCALES), selected=scale or SCALES[0]),
+                    "result-scale",
+                    when="result-method=bradley-terry",
                 ),
                 ui.input_numeric("level", label("Level in %", "--level"), 90, min=50, max=99.9),
                 ui.input_checkbox("simultaneous", label("For all items together", "--simultaneous")),
             ),
             ui.input_action_button("again", "Show it like this"),
-        )  # fmt: skip
+        )
 
     @render.ui
     def files() -> TagChild:
@@ -131,18 +138,18 @@ def result_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
             raise QuietrankError("nothing is shown yet")
         return result
 
-    @session.download(id="report", filename="ranking.html")
-    def _report() -> Any:
+    @render.download_button(filename="ranking.html")
+    def report() -> Iterator[str]:
         yield _now().report
 
-    @session.download(id="release_json", filename="release.json")
-    def _json() -> Any:
+    @render.download_button(filename="release.json")
+    def release_json() -> Iterator[str]:
         yield _now().json
 
-    @session.download(id="table", filename="release.csv")
-    def _table() -> Any:
+    @render.download_button(filename="release.csv")
+    def table() -> Iterator[str]:
         yield _now().csv
 
-    @session.download(id="figure", filename="ranking.svg")
-    def _figure() -> Any:
+    @render.download_button(filename="ranking.svg")
+    def figure() -> Iterator[str]:
         yield _now().figure or ""

@@ -14,8 +14,19 @@ from shiny.ui import Tag, TagChild, TagList, tags
 from quietrank.app import tasks
 from quietrank.app.pages.desk import Desk, Runner
 from quietrank.app.pages.frame import (
-    card, errors_for, field, label, message_for, more, page, row, sentence, step_button, table, working,
-)  # fmt: skip
+    card,
+    errors_for,
+    field,
+    label,
+    message_for,
+    more,
+    page,
+    row,
+    sentence,
+    step_button,
+    table,
+    working,
+)
 from quietrank.app.tasks import Looked
 from quietrank.app.wishes import Survey, declared
 from quietrank.app.work import Job, State
@@ -23,7 +34,22 @@ from quietrank.errors import QuietrankError
 from quietrank.votes.check import CONFIDENTIAL
 
 FORM = "form-votes"
-ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx", ".gz", ".zst", ".soc", ".soi", ".toc", ".toi")
+ENDINGS = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".parquet",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".xlsx",
+    ".gz",
+    ".zst",
+    ".soc",
+    ".soi",
+    ".toc",
+    ".toi",
+)
 SHAPES = {
     "": "as the names of the columns say",
     "long": "a vote",
@@ -50,17 +76,27 @@ WORDS = {
     "set_size": ("Most items in a set", "", "shape=best-worst"),
 }
 DETAILS = {
-    "delimiter": "What separates columns", "encoding": "Encoding", "sheet": "Sheet", "header_rows": "Header rows",
+    "delimiter": "What separates columns",
+    "encoding": "Encoding",
+    "sheet": "Sheet",
+    "header_rows": "Header rows",
     "where": "Count only rows where",
-}  # fmt: skip
-MEANINGS = {"": "as usual", "a": "the first item won", "b": "the second item won", "tie": "a tie", "missing": "not answered"}
+}
+MEANINGS = {
+    "": "as usual",
+    "a": "the first item won",
+    "b": "the second item won",
+    "tie": "a tie",
+    "missing": "not answered",
+}
 NUMBERS = ("set_size", "header_rows")
 
 
 @module.ui
 def votes_ui() -> Tag:
     return page(
-        "votes", "Votes",
+        "votes",
+        "Votes",
         "Choose the file you have. It stays on this machine, in a temporary folder that is removed when this window "
         "closes. Nothing is released here.",
         tags.div(
@@ -68,12 +104,17 @@ def votes_ui() -> Tag:
             card(
                 "The file",
                 field(
-                    ui.input_file("file", label("CSV, Excel, Parquet, JSON or PrefLib"), accept=list(ENDINGS), width="100%"),
+                    ui.input_file(
+                        "file", label("CSV, Excel, Parquet, JSON or PrefLib"), accept=list(ENDINGS), width="100%"
+                    ),
                     "votes-file",
                 ),
                 field(
-                    ui.input_text("path", label("Or its path on this machine", "VOTES"), placeholder="/data/votes.parquet"),
-                    "votes-path", "A file, a folder of parts, or a pattern. It is read where it is.",
+                    ui.input_text(
+                        "path", label("Or its path on this machine", "VOTES"), placeholder="/data/votes.parquet"
+                    ),
+                    "votes-path",
+                    "A file, a folder of parts, or a pattern. It is read where it is.",
                 ),
                 tags.div(
                     {"class": "buttons"},
@@ -91,7 +132,7 @@ def votes_ui() -> Tag:
             ui.output_ui("items"),
             tags.div({"hidden": ""}, ui.input_checkbox("has_file", "A file is chosen", False)),
         ),
-    )  # fmt: skip
+    )
 
 
 @module.server
@@ -262,17 +303,30 @@ def _understood(looked: Looked, survey: Survey) -> Tag:
     """What the file seems to hold, for the data holder."""
     banner = tags.p({"class": "banner"}, CONFIDENTIAL)
     if looked.report is None:
-        first = table(looked.preview.columns[:8], [one[:8] for one in looked.preview.rows], f"First rows of {survey.name}")
-        return card("This file is not understood yet", banner, tags.p(sentence(looked.problem or "")), first, kind="confidential")
+        first = table(
+            looked.preview.columns[:8], [one[:8] for one in looked.preview.rows], f"First rows of {survey.name}"
+        )
+        return card(
+            "This file is not understood yet",
+            banner,
+            tags.p(sentence(looked.problem or "")),
+            first,
+            kind="confidential",
+        )
     report = looked.report
-    columns = [("a row is", SHAPES.get(report.shape, report.shape)), *((f"read as {role}", name) for role, name in report.columns.items())]
+    columns = [
+        ("a row is", SHAPES.get(report.shape, report.shape)),
+        *((f"read as {role}", name) for role, name in report.columns.items()),
+    ]
     if report.unread:
         columns.append(("not read", ", ".join(report.unread[:12]) + (", …" if len(report.unread) > 12 else "")))
     facts = [(name, f"{value:g}") for name, value in report.counts().items()]
     return card(
         f"What was read from {survey.name}",
         banner,
-        *map(tags.p, [f"Row: {one}" if not one.startswith("row") else one.capitalize() for one in report.understood[:4]]),
+        *map(
+            tags.p, [f"Row: {one}" if not one.startswith("row") else one.capitalize() for one in report.understood[:4]]
+        ),
         *(tags.p({"class": "error"}, one) for one in (*report.examples, *report.codings)),
         tags.div(
             {"class": "beside"},
@@ -281,7 +335,7 @@ def _understood(looked: Looked, survey: Survey) -> Tag:
         ),
         *(tags.p({"class": "quiet"}, one) for one in report.notes),
         kind="confidential",
-    )  # fmt: skip
+    )
 
 
 def _mapping(looked: Looked, survey: Survey) -> Tag:
@@ -291,9 +345,7 @@ def _mapping(looked: Looked, survey: Survey) -> Tag:
 
     def column(name: str, text: str, when: str | None) -> Tag:
         known = {"": "as recognised"} if name != "person" else {"": "as recognised, or nobody"}
-        control = ui.input_select(
-            name, label(text, _option(name)), columns | known, selected=reading.get(name, ""), selectize=False
-        )
+        control = ui.input_select(name, label(text, _option(name)), columns | known, selected=reading.get(name, ""))
         return field(control, f"votes-{name}", when=_when(when))
 
     def text(name: str, words: str, example: str = "", when: str | None = None) -> Tag:
@@ -302,7 +354,7 @@ def _mapping(looked: Looked, survey: Survey) -> Tag:
 
     parts = TagList(
         field(
-            ui.input_select("shape", label("A row is", "--shape"), SHAPES, selected=reading.get("shape", ""), selectize=False),
+            ui.input_select("shape", label("A row is", "--shape"), SHAPES, selected=reading.get("shape", "")),
             "votes-shape",
         ),
         row(*(column(name, *about) for name, about in COLUMNS.items())),
@@ -312,7 +364,7 @@ def _mapping(looked: Looked, survey: Survey) -> Tag:
         more("Details", row(*(text(name, words) for name, words in DETAILS.items()))),
         message_for("votes-mapping"),
         tags.div({"class": "buttons"}, ui.input_action_button("read_again", "Read it like this")),
-    )  # fmt: skip
+    )
     if understood:
         return card(None, more("Something was read wrongly: say what is what", parts))
     return card("Say what is what", parts)
@@ -334,13 +386,14 @@ def _answers(looked: Looked, reading: Mapping[str, Any]) -> TagList:
         return TagList()
     said = {**reading.get("outcomes", {}), **dict.fromkeys(reading.get("missing", ()), "missing")}
     fields = [
-        ui.input_select(f"answer_{place}", f"“{word}” means", MEANINGS, selected=said.get(word, ""), selectize=False)
+        ui.input_select(f"answer_{place}", f"“{word}” means", MEANINGS, selected=said.get(word, ""))
         for place, word in enumerate(words)
     ]
     return TagList(
-        tags.h2("What answers mean", tags.code({"class": "quiet"}, " --outcomes --missing")), row(*fields),
+        tags.h2("What answers mean", tags.code({"class": "quiet"}, " --outcomes --missing")),
+        row(*fields),
         message_for("votes-answers"),
-    )  # fmt: skip
+    )
 
 
 def _typed_items(survey: Survey) -> Tag:
@@ -364,16 +417,25 @@ def _items(names: tuple[str, ...], survey: Survey, looked: Looked, *, ready: boo
     return card(
         "Declare what is ranked",
         tags.p("The list is public in every release. Decide on it by what could be voted on, not by what was."),
-        tags.div({"class": "ticks"}, ui.input_checkbox_group("ticked", label("Items found", "--items"), {n: n for n in names}, selected=ticked)),
+        tags.div(
+            {"class": "ticks"},
+            ui.input_checkbox_group("ticked", label("Items found", "--items"), {n: n for n in names}, selected=ticked),
+        ),
         tags.div({"class": "buttons"}, *all_of_them),
         field(
-            ui.input_text_area("other_items", "Other items that could have been voted on, one per line", "\n".join(others)),
+            ui.input_text_area(
+                "other_items", "Other items that could have been voted on, one per line", "\n".join(others)
+            ),
             "votes-other_items",
         ),
         field(
-            ui.input_checkbox("skip_invalid", label("Leave out rows that cannot be used", "--skip-invalid"), survey.skip_invalid),
+            ui.input_checkbox(
+                "skip_invalid", label("Leave out rows that cannot be used", "--skip-invalid"), survey.skip_invalid
+            ),
             "votes-skip_invalid",
-            "Without it they are an error." if not flaws else f"Now: {', '.join(f'{n} × {flaw}' for flaw, n in flaws.items())}.",
+            "Without it they are an error."
+            if not flaws
+            else f"Now: {', '.join(f'{n} × {flaw}' for flaw, n in flaws.items())}.",
         ),
         message_for("votes-items_all"),
         tags.div(
@@ -382,4 +444,4 @@ def _items(names: tuple[str, ...], survey: Survey, looked: Looked, *, ready: boo
             *([step_button("release", "Next: release")] if ready else []),
         ),
         *([tags.p({"role": "status"}, f"{len(declared_now or ())} items are declared.")] if ready else []),
-    )  # fmt: skip
+    )

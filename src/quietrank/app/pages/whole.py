@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from htmltools import HTMLDependency
-from shiny import App, Inputs, Outputs, Session
+from shiny import App, Inputs, Outputs, Session, ui
 from shiny.ui import Tag, tags
 
 from quietrank import __version__
@@ -42,7 +42,7 @@ def make_app(folder: Path, scratch: Path) -> App:
 def _page(static: Path) -> Tag:
     return tags.html(
         {"lang": "en"},
-        tags.head(
+        ui.head_content(
             tags.meta(name="viewport", content="width=device-width, initial-scale=1"),
             tags.meta(name="color-scheme", content="light dark"),
             tags.title("quietrank"),
@@ -53,24 +53,30 @@ def _page(static: Path) -> Tag:
             tags.a({"class": "skip", "href": "#main"}, "To the page"),
             tags.header(
                 {"class": "top"},
-                tags.div(tags.div({"class": "brand"}, "quietrank", tags.small(f"on this machine · {__version__}")), _steps()),
+                tags.div(
+                    tags.div({"class": "brand"}, "quietrank", tags.small(f"on this machine · {__version__}")), _steps()
+                ),
             ),
             tags.main(
                 {"id": "main"},
-                plan_ui("plan"), votes_ui("votes"), release_ui("release"), result_ui("result"), boards_ui("boards"),
+                plan_ui("plan"),
+                votes_ui("votes"),
+                release_ui("release"),
+                result_ui("result"),
+                boards_ui("boards"),
                 history_ui("history"),
             ),
             tags.p({"id": "said", "class": "skip", "role": "status", "aria-live": "polite"}),
             tags.div(
                 {"id": "lost", "class": "lost", "role": "alert", "hidden": ""},
                 tags.p(
-                    "The connection to quietrank is lost. Nothing is spent twice: what was paid for is finished, and is "
-                    "under History. If quietrank was stopped, start it again, and use the new address."
+                    "The connection to quietrank is lost. Nothing is spent twice: what was paid for is finished, and "
+                    "is under History. If quietrank was stopped, start it again, and use the new address."
                 ),
                 tags.button({"type": "button", "class": "btn", "id": "reload"}, "Reload"),
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _steps() -> Tag:
@@ -96,6 +102,9 @@ def _static(scratch: Path) -> Path:
 
 def _style(static: Path) -> HTMLDependency:
     return HTMLDependency(
-        "quietrank", __version__, source={"subdir": str(static)},
-        stylesheet=[{"href": "report.css"}, {"href": "app.css"}], script=[{"src": "app.js", "defer": ""}],
-    )  # fmt: skip
+        "quietrank",
+        __version__,
+        source={"subdir": str(static)},
+        stylesheet=[{"href": "report.css"}, {"href": "app.css"}],
+        script=[{"src": "app.js", "defer": ""}],
+    )
