@@ -181,4 +181,8 @@ def _recover(folder: Path) -> None:
     if not (folder / WISH).exists():  # it was being written down
         remove_tree(folder)
     elif not drop(folder):
-        fulfil(lambda doing, share=None: None, folder)
+        fulfil(_nobody, folder)
+
+
+def _nobody(doing: str, share: float | None) -> None:
+    """Nobody is told."""

@@ -41,7 +41,7 @@ def preview(
     **_: Any,
 ) -> Preview:
     """The columns and the first rows of a file, whatever it means; other words of `read_votes` change nothing."""
-    dialect = Dialect(delimiter, encoding, sheet, input_format, header_rows)  # type: ignore[arg-type]
+    dialect = Dialect(delimiter, encoding, sheet, input_format, header_rows)
     opened = open_votes(source, dialect, Place(None, None, None, None), Resources.of(None, None, None))
     shown = opened.columns[:MOST_COLUMNS]
     read = opened.read(shown)

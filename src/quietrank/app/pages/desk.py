@@ -84,11 +84,11 @@ class Desk:
         """changes when a ledger was made or debited"""
 
     async def go(self, step: str) -> None:
-        await self.session.send_custom_message("step", step)
+        await self.session.send_custom_message("step", {"step": step})
 
     async def say(self, text: str) -> None:
         """To those who hear the page rather than see it."""
-        await self.session.send_custom_message("said", text)
+        await self.session.send_custom_message("said", {"text": text})
 
     async def complain(self, form: str, errors: dict[str, str]) -> None:
         """Show messages beside the fields of a form, and take others away."""

@@ -419,7 +419,9 @@ def _items(names: tuple[str, ...], survey: Survey, looked: Looked, *, ready: boo
         tags.p("The list is public in every release. Decide on it by what could be voted on, not by what was."),
         tags.div(
             {"class": "ticks"},
-            ui.input_checkbox_group("ticked", label("Items found", "--items"), {n: n for n in names}, selected=ticked),
+            ui.input_checkbox_group(
+                "ticked", label("Items found", "--items"), {n: n for n in names}, selected=list(ticked)
+            ),
         ),
         tags.div({"class": "buttons"}, *all_of_them),
         field(

@@ -97,10 +97,10 @@
     one("#reload").focus();
   });
   window.jQuery(document).one("shiny:connected", () => {
-    Shiny.addCustomMessageHandler("step", (step) => show(step));
+    Shiny.addCustomMessageHandler("step", ({ step }) => show(step));
     Shiny.addCustomMessageHandler("errors", complain);
     Shiny.addCustomMessageHandler("progress", progress);
-    Shiny.addCustomMessageHandler("said", (text) => (one("#said").textContent = text));
+    Shiny.addCustomMessageHandler("said", ({ text }) => (one("#said").textContent = text));
     for (const box of all("input[type=text][readonly]")) box.setAttribute("aria-label", "Name of the chosen file");
     show("plan", false);
     arrange();
