@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def name_of(wish: Wish, ledger: BudgetLedger) -> tuple[str, int]:
 
 def place(orders: Path, placed: Placed, temporary: Path) -> Path:
     """Write an order down, durably, in a folder of its own, which is returned; uploaded votes are kept there."""
-    folder = orders / placed.name.replace("/", "-")
+    folder = folder_of(orders, placed)
     if (folder / WISH).exists():
         return folder  # placed before
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +81,11 @@ def place(orders: Path, placed: Placed, temporary: Path) -> Path:
     sync(unfinished)
     os.replace(unfinished, folder / WISH)
     return folder
+
+
+def folder_of(orders: Path, placed: Placed) -> Path:
+    """Where an order is written down: of two ledgers, equal orders are two."""
+    return orders / f"{placed.name.replace('/', '-')}-{sha256(str(placed.ledger).encode()).hexdigest()[:8]}"
 
 
 def _kept(path: Path, folder: Path, temporary: Path) -> Path:
@@ -97,20 +103,18 @@ def _kept(path: Path, folder: Path, temporary: Path) -> Path:
     return place
 
 
-def fulfil(tell: Tell, folder: Path) -> dict[str, Any]:
-    """Pay for an order, unless it is paid for, draw, deliver, and return what the ledger then has."""
+def fulfil(tell: Tell, folder: Path) -> None:
+    """Pay for an order, unless it is paid for, draw, and deliver."""
     placed = _placed(folder)
     order = placed.order
-    text = order.delivered
-    if text is None:
+    if order.delivered is None:
         try:
             with watching(tell):
-                text = order.deliver(json.dumps(drawn(placed.wish, order, tell)))
+                order.deliver(json.dumps(drawn(placed.wish, order, tell)))
         except QuietrankError:
             drop(folder)
             raise
     remove_tree(folder)
-    return opened(text)
 
 
 def _placed(folder: Path) -> Placed:
@@ -120,10 +124,15 @@ def _placed(folder: Path) -> Placed:
 def drop(folder: Path) -> bool:
     """Forget an order that was not paid for; whether it was forgotten."""
     placed = _placed(folder)
-    if any(entry.order == placed.name for entry in BudgetLedger.open(placed.ledger).entries()):
+    if is_paid(placed.ledger, placed.name):
         return False
     remove_tree(folder)
     return True
+
+
+def is_paid(ledger: Path, name: str) -> bool:
+    """Whether an order was paid for; then it will be delivered, if it was not."""
+    return any(entry.order == name for entry in BudgetLedger.open(ledger).entries())
 
 
 def drawn(wish: Wish, order: Order, tell: Tell) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def offer(tell: Tell, wish: Wish, ledger: Path) -> Offer:
     with watching(tell):
         charge = _price(tell, wish)
     name, before = orders.name_of(wish, book)
-    paid = any(entry.order == name for entry in book.entries())
+    paid = orders.is_paid(ledger, name)
     left = book.remaining
     after = left if paid else book.remaining_after(charge)
     said = charge.privacy.statement if wish.only_top is None else as_list(charge.privacy.statement)

@@ -32,7 +32,7 @@ class House:
     scratch: Path
     known: dict[Any, Any] = field(default_factory=dict)
     """forecasts that were made before"""
-    running: dict[str, Job] = field(default_factory=dict)
+    running: dict[tuple[Path, str], Job] = field(default_factory=dict)
     """orders, by ledger and name"""
     lock: threading.Lock = field(default_factory=threading.Lock)
     latest: tuple[Path, str] | None = None
@@ -53,13 +53,18 @@ class House:
 
     def order(self, placed: orders.Placed) -> Job:
         """Start an order, or join it if it was started, from whichever window."""
-        key = f"{placed.ledger} {placed.name}"
+        key = placed.ledger, placed.name
         with self.lock:
             job = self.running.get(key)
             if job is None or job.poll() is not State.RUNNING:
                 folder = orders.place(self.scratch / ORDERS, placed, self.scratch)
                 job = self.running[key] = Job(orders.fulfil, folder)
             return job
+
+    def forget(self, placed: orders.Placed) -> bool:
+        """After an order was stopped: drop it if it was not paid for; whether it was dropped."""
+        folder = orders.folder_of(self.scratch / ORDERS, placed)
+        return not folder.exists() or orders.drop(folder)
 
     def remember(self, key: Any, value: Any) -> Any:
         """Keep a forecast, and forget the oldest."""
@@ -103,10 +108,10 @@ class Runner:
 
     def __init__(self, desk: Desk, place: str) -> None:
         self.desk, self.place = desk, place
-        self._now: reactive.Value[tuple[Job, Then] | None] = reactive.Value(None)
-        desk.session.on_ended(self._ended)
-        reactive.effect(self._watch)
         self.outlives_window = False
+        self._now: reactive.Value[tuple[Job, Then] | None] = reactive.Value(None)
+        desk.session.on_ended(self.stop)
+        reactive.effect(self._watch)
 
     def start(self, job: Job, then: Then, *, outlives_window: bool = False) -> None:
         """Watch a job, in place of the one before, and call `then` with it when it has ended."""
@@ -116,10 +121,8 @@ class Runner:
 
     def stop(self) -> None:
         """End what is running; an order that others may wait for is left alone."""
-        with reactive.isolate():
-            now = self._now()
-        if now is not None and not self.outlives_window:
-            now[0].stop()
+        if not self.outlives_window:
+            self.cancel()
 
     def cancel(self) -> None:
         """End what is running, because somebody said so."""
@@ -127,9 +130,6 @@ class Runner:
             now = self._now()
         if now is not None:
             now[0].stop()
-
-    def _ended(self) -> None:
-        self.stop()
 
     async def _watch(self) -> None:
         now = self._now()

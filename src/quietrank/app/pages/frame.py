@@ -51,13 +51,13 @@ def more(title: str, *parts: TagChild) -> Tag:
     return tags.details(tags.summary(title), *parts)
 
 
-def working(place: str, stop: str) -> Tag:
-    """Where the progress of something is shown, and stopped."""
+def working(place: str, stop: str | None = None) -> Tag:
+    """Where the progress of something is shown, and stopped with a button of that name."""
     return tags.div(
         {"class": "working", "id": place, "hidden": "", "role": "status"},
         tags.span({"class": "doing"}),
         tags.progress({"aria-label": "Progress", "max": "1"}),
-        ui.input_action_button(stop, "Stop", class_="small"),
+        *([] if stop is None else [ui.input_action_button(stop, "Stop", class_="small")]),
     )
 
 

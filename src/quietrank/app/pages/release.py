@@ -39,6 +39,8 @@ from quietrank.publish.top import as_list
 
 FORM = "form-release"
 NEW = ""
+STOPPED = "Stopped. Nothing was spent."
+STOPPED_AFTER = "It was paid for when it was stopped. Ask for the price again, and finish it at no further cost."
 METHODS = ("auto", "net-wins", "wins", "win-rate", "bradley-terry")
 
 
@@ -418,9 +420,13 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
                 desk.result.set(desk.house.latest)
                 offered.set(None)
                 await desk.go("result")
-            elif done.failure is not None:
-                offered.set(None)
+                return
+            offered.set(None)
+            if done.failure is not None:
                 await desk.complain(FORM, errors_for(done.failure.message, OPTIONS, "release-all"))
+            else:
+                dropped = desk.house.forget(placed)
+                await desk.complain(FORM, {"release-all": STOPPED if dropped else STOPPED_AFTER})
 
         ordering.start(desk.house.order(placed), then, outlives_window=True)
 

@@ -89,6 +89,8 @@ MEANINGS = {
     "tie": "a tie",
     "missing": "not answered",
 }
+MOST_TICKS = 400
+"""items; a longer list is taken as a whole"""
 NUMBERS = ("set_size", "header_rows")
 
 
@@ -157,7 +159,7 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
         source.set(survey)
         found.set(tuple(dict.fromkeys((*found(), *looked.items))))
         desk.looked.set(looked)
-        desk.survey.set(survey if looked.report is not None and survey.items is not None else None)
+        desk.survey.set(survey if _is_ready(survey, looked) else None)
         ui.update_checkbox("has_file", value=True)
         problem = looked.problem
         await desk.complain(FORM, {} if problem is None else errors_for(problem, OPTIONS, "votes-mapping"))
@@ -219,7 +221,8 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
             return
         others = [line.strip() for line in (_value(input, "other_items") or "").splitlines() if line.strip()]
         try:
-            names = declared([*(_value(input, "ticked") or ()), *others])
+            ticked = found() if len(found()) > MOST_TICKS else _value(input, "ticked") or ()
+            names = declared([*ticked, *others])
         except QuietrankError as error:
             await desk.complain(FORM, {"votes-items_all": sentence(error.in_options())})
             return
@@ -245,6 +248,12 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
         if looked is None or survey is None or looked.report is None:
             return None
         return _items(names, survey, looked, ready=desk.survey() is not None)
+
+
+def _is_ready(survey: Survey, looked: Looked) -> bool:
+    """Whether there can be a release: the items are declared, and rows that cannot be used are left out."""
+    report = looked.report
+    return report is not None and survey.items is not None and (survey.skip_invalid or not report.flaws)
 
 
 # ---- what was chosen -------------------------------------------------------------------------------------------------
@@ -410,20 +419,10 @@ def _items(names: tuple[str, ...], survey: Survey, looked: Looked, *, ready: boo
     ticked = names if declared_now is None else tuple(name for name in names if name in declared_now)
     others = () if declared_now is None else tuple(name for name in declared_now if name not in names)
     flaws = {} if looked.report is None else looked.report.flaws
-    all_of_them = [
-        tags.button({"type": "button", "class": "btn small", "data-ticks": "votes-ticked", "data-to": to}, text)
-        for to, text in (("all", "All"), ("none", "None"))
-    ]
     return card(
         "Declare what is ranked",
         tags.p("The list is public in every release. Decide on it by what could be voted on, not by what was."),
-        tags.div(
-            {"class": "ticks"},
-            ui.input_checkbox_group(
-                "ticked", label("Items found", "--items"), {n: n for n in names}, selected=list(ticked)
-            ),
-        ),
-        tags.div({"class": "buttons"}, *all_of_them),
+        *_ticks(names, ticked),
         field(
             ui.input_text_area(
                 "other_items", "Other items that could have been voted on, one per line", "\n".join(others)
@@ -447,3 +446,17 @@ def _items(names: tuple[str, ...], survey: Survey, looked: Looked, *, ready: boo
         ),
         *([tags.p({"role": "status"}, f"{len(declared_now or ())} items are declared.")] if ready else []),
     )
+
+
+def _ticks(names: tuple[str, ...], ticked: tuple[str, ...]) -> list[Tag]:
+    """The items that were found, each with a mark; of very many, only their number."""
+    if len(names) > MOST_TICKS:
+        return [tags.p(f"All {len(names)} items that were found, from {names[0]} to {names[-1]}.")]
+    marks = ui.input_checkbox_group(
+        "ticked", label("Items found", "--items"), {name: name for name in names}, selected=list(ticked)
+    )
+    buttons = [
+        tags.button({"type": "button", "class": "btn small", "data-ticks": "votes-ticked", "data-to": to}, text)
+        for to, text in (("all", "All"), ("none", "None"))
+    ]
+    return [tags.div({"class": "ticks"}, marks), tags.div({"class": "buttons"}, *buttons)]

@@ -6,17 +6,19 @@ from importlib.resources import files
 from pathlib import Path
 
 from htmltools import HTMLDependency
-from shiny import App, Inputs, Outputs, Session, ui
-from shiny.ui import Tag, tags
+from shiny import App, Inputs, Outputs, Session, render, ui
+from shiny.ui import Tag, TagChild, tags
 
 from quietrank import __version__
 from quietrank.app.pages.boards import boards_server, boards_ui
-from quietrank.app.pages.desk import Desk, House
+from quietrank.app.pages.desk import Desk, House, Runner
+from quietrank.app.pages.frame import step_button, working
 from quietrank.app.pages.history import history_server, history_ui
 from quietrank.app.pages.plan import plan_server, plan_ui
 from quietrank.app.pages.release import release_server, release_ui
 from quietrank.app.pages.result import result_server, result_ui
 from quietrank.app.pages.votes import votes_server, votes_ui
+from quietrank.app.work import Job, State
 
 STEPS = {"plan": "1 Plan", "votes": "2 Votes", "release": "3 Release", "result": "4 Result"}
 STATIC = {"quietrank.render": ["report.css"], "quietrank.app.pages.static": ["app.css", "app.js"]}
@@ -35,8 +37,31 @@ def make_app(folder: Path, scratch: Path) -> App:
         result_server("result", desk)
         boards_server("boards", desk)
         history_server("history", desk)
+        _rejoin(desk)
+
+        @render.ui
+        def notice() -> TagChild:
+            """After a reload, or in a second window: what was released before is a click away."""
+            if desk.result() is None:
+                return None
+            return tags.div({"class": "notice"}, "A release is ready. ", step_button("result", "Open it", main=False))
 
     return App(_page(_static(house.scratch)), server)
+
+
+def _rejoin(desk: Desk) -> None:
+    """Wait for an order that another window placed, which may be this one before it was reloaded."""
+    for about, job in desk.house.running.items():
+        if job.poll() is not State.RUNNING:
+            continue
+
+        async def then(done: Job, about: tuple[Path, str] = about) -> None:
+            desk.ledgers.set(desk.ledgers() + 1)
+            if done.state is State.DONE:
+                desk.house.latest = about
+                desk.result.set(about)
+
+        Runner(desk, "rejoined").start(job, then, outlives_window=True)
 
 
 def _page(static: Path) -> Tag:
@@ -59,6 +84,8 @@ def _page(static: Path) -> Tag:
             ),
             tags.main(
                 {"id": "main"},
+                ui.output_ui("notice"),
+                working("rejoined"),
                 plan_ui("plan"),
                 votes_ui("votes"),
                 release_ui("release"),

@@ -7,7 +7,7 @@
 
   // ---- steps: one is shown at a time
   function show(step, focus = true) {
-    for (const page of all("main > section")) page.hidden = page.id !== `page-${step}`;
+    for (const page of all("main > section[id]")) page.hidden = page.id !== `page-${step}`;
     for (const button of all("nav button[data-step]")) {
       if (button.dataset.step === step) button.setAttribute("aria-current", "step");
       else button.removeAttribute("aria-current");
@@ -19,6 +19,7 @@
       window.scrollTo(0, 0);
     }
     window.jQuery(`#page-${step}`).trigger("shown");
+    sessionStorage.setItem("step", step);
     Shiny.setInputValue("step", step);
   }
 
@@ -102,7 +103,7 @@
     Shiny.addCustomMessageHandler("progress", progress);
     Shiny.addCustomMessageHandler("said", ({ text }) => (one("#said").textContent = text));
     for (const box of all("input[type=text][readonly]")) box.setAttribute("aria-label", "Name of the chosen file");
-    show("plan", false);
+    show(sessionStorage.getItem("step") ?? "plan", false);
     arrange();
     document.documentElement.dataset.ready = "yes";
   });
