@@ -74,7 +74,7 @@ def _payments(ledger: BudgetLedger) -> Tag:
         f"{ledger.path.name}: {in_words(ledger.terms)}",
         tags.p({"class": "big"}, f"ε = {history.remaining:.6g} is left for one more release with δ = 0."),
         tags.p({"class": "quiet"}, f"Spent so far: ε = {history.spent:.6g}."),
-        table(heads, cells, f"{len(placed)} payments, the last one first")
+        table(heads, cells, f"Payments: {len(placed)}, the last one first")
         if cells
         else tags.p("Nothing was spent yet."),
         ui.input_action_button("refresh", "Look again", class_="small"),

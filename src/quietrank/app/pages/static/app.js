@@ -19,6 +19,7 @@
       window.scrollTo(0, 0);
     }
     window.jQuery(`#page-${step}`).trigger("shown");
+    document.body.dataset.step = step;
     sessionStorage.setItem("step", step);
     Shiny.setInputValue("step", step);
   }
