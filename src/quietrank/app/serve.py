@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import multiprocessing
 import os
 import secrets
 import signal
@@ -81,12 +82,22 @@ def _listening(port: int) -> socket.socket:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """The private temporary folder of this run."""
+    """The private temporary folder of this run; at the end nobody writes there any more."""
     scratch = Scratch.make()
     try:
         yield scratch.path
     finally:
-        scratch.remove()
+        _end_children()
+        if not scratch.end():
+            tell("quietrank app: a release was not finished; the next start finishes it, and it costs nothing more")
+
+
+def _end_children() -> None:
+    children = multiprocessing.active_children()
+    for child in children:
+        child.kill()
+    for child in children:
+        child.join(1)
 
 
 def _sweep(recover: Callable[[Path], None], place: Path) -> None:
