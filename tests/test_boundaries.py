@@ -97,7 +97,7 @@ def test_only_the_confidential_side_reads_rows() -> None:
         "votes.bound",
     )
     assert _importers(*rows) <= {"votes"}
-    assert _importers("votes.check") <= {"votes", "cli", "pipeline"}
+    assert _importers("votes.check", "votes.preview") <= {"votes", "cli", "pipeline", "app"}
 
 
 def test_only_the_mechanisms_cross_the_line() -> None:

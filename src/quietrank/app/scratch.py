@@ -3,7 +3,7 @@
 Uploaded votes and what engines spill are confidential. All of it lies in one folder, `quietrank-app-…` in the system's
 temporary folder, which only its owner can open and which goes with the process. A lock says that the process lives; it
 ends with the process, however that ends. The next run removes folders whose lock nobody holds, but not before the
-orders in them were handed over: they may have been paid for.
+orders in them were handed over: they may have been paid for. For the same reason they outlive Ctrl-C.
 """
 
 from __future__ import annotations
@@ -71,12 +71,25 @@ class Scratch:
 
     def remove(self) -> None:
         """Remove the folder with all that is in it; the temporary folder is what it was before."""
-        if self._before is not None:
-            _use(self._before, None)
-            self._before = None
+        self._step_back()
         self.clear()
         self.release()  # Windows removes no open file
         remove_tree(self.path)
+
+    def end(self) -> bool:
+        """Remove the folder, unless there are orders in it: these stay for the next run. Whether it was removed."""
+        if not _entries(self.path / ORDERS):
+            self.remove()
+            return True
+        self._step_back()
+        self.clear(but=(ORDERS,))
+        self.release()
+        return False
+
+    def _step_back(self) -> None:
+        if self._before is not None:
+            _use(self._before, None)
+            self._before = None
 
 
 def _use(variables: dict[str, str | None] | dict[str, str], folder: str | None) -> None:

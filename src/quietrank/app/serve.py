@@ -82,13 +82,14 @@ def _listening(port: int) -> socket.socket:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """The private temporary folder of this run."""
+    """The private temporary folder of this run; at the end nobody writes there any more."""
     scratch = Scratch.make()
     try:
         yield scratch.path
     finally:
         work.finish()
-        scratch.remove()
+        if not scratch.end():
+            tell("quietrank app: a release was not finished; the next start finishes it, and it costs nothing more")
 
 
 def _sweep(recover: Callable[[Path], None], place: Path) -> None:

@@ -29,7 +29,12 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Remove what the library keeps in the temporary folder, before that is removed."""
+    """End all jobs, and remove what the library keeps in the temporary folder, before that is removed."""
+    children = multiprocessing.active_children()
+    for child in children:
+        child.kill()
+    for child in children:
+        child.join(1)
     multiprocessing.util._run_finalizers()  # type: ignore[attr-defined]
 
 

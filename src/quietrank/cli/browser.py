@@ -26,7 +26,7 @@ def browse(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open no browser.")] = False,
     max_upload: Annotated[str, typer.Option(help="The largest file that may be uploaded.", metavar="SIZE")] = "2GB",
 ) -> None:
-    """Do all this in a browser, on this machine alone; nobody else can open it, and Ctrl-C stops it."""
+    """Do all this in a browser. It runs on this machine alone, until Ctrl-C; its address works once."""
     largest = _bytes(max_upload)
     if not (port == 0 or 1024 <= port <= 65535):
         raise UsageError(f"--port must be from 1024 to 65535, or 0 for any free one; got --port {port}")
