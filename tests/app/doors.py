@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,11 +76,10 @@ class Door:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in [*(("Host", host) for host in hosts or [self.host]), *headers]:
                 connection.putheader(name, value)
-            if isinstance(body, bytes):
-                connection.endheaders(body or None)
-            else:
+            if not isinstance(body, bytes):
                 connection.putheader("Transfer-Encoding", "chunked")
-                connection.endheaders(body, encode_chunked=True)
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may refuse before all is sent
+                connection.endheaders(None if body == b"" else body, encode_chunked=not isinstance(body, bytes))
             answer = connection.getresponse()
             named = {name.lower(): value for name, value in answer.getheaders()}
             return Reply(answer.status, named, answer.read().decode())

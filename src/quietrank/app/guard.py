@@ -116,7 +116,7 @@ class Guard:
                 await self._let_in(scope, receive, answer)
         except RefusalError as refusal:
             if not answer.is_begun:  # else uvicorn breaks it off
-                await answer.refuse(refusal, head=scope["method"] == "HEAD")
+                await answer.refuse(refusal, scope["method"])
 
     def _check_sender(self, scope: Scope, *, origin_needed: bool = False) -> None:
         """Refuse another host, which a foreign domain may have been pointed at this machine to use, and other pages."""
@@ -228,12 +228,16 @@ class Answer:
         await self.send({"type": "http.response.start", "status": status, "headers": [size, *headers]})
         await self.send({"type": "http.response.body", "body": content})
 
-    async def refuse(self, refusal: RefusalError, *, head: bool) -> None:
-        """Say no, and close the connection: what else the sender has to send is not read."""
-        headers = [(b"content-type", b"text/html; charset=utf-8"), (b"connection", b"close")]
+    async def refuse(self, refusal: RefusalError, method: str) -> None:
+        """Say no, and close the connection: what else the sender has to send is not read.
+
+        A person reads the answer to GET as a page; Shiny shows the one to an upload as text, beside the file.
+        """
+        kind, text = ("html", _page(refusal.sentences)) if method == "GET" else ("plain", " ".join(refusal.sentences))
+        headers = [(b"content-type", f"text/{kind}; charset=utf-8".encode()), (b"connection", b"close")]
         if refusal.status == 405:
             headers.append((b"allow", b"GET, HEAD"))
-        await self.send_whole(refusal.status, b"" if head else _page(refusal.sentences).encode(), headers)
+        await self.send_whole(refusal.status, b"" if method == "HEAD" else text.encode(), headers)
 
 
 # ---- what a request says -------------------------------------------------------------------------------------------
