@@ -43,6 +43,12 @@ class Survey:
             **self.reading,
         )  # fmt: skip
 
+    def in_words(self, message: str) -> str:
+        """A message about these votes, with the name that their owner knows in place of where they lie."""
+        for path in self.votes:
+            message = message.replace(path, f"“{self.name}”")
+        return message
+
 
 @dataclass(frozen=True)
 class Wish:

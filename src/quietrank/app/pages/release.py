@@ -393,7 +393,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
                 offered.set((now, budget, done.result))
                 await desk.say("The price is known. Nothing was spent.")
             elif done.failure is not None:
-                await desk.complain(FORM, errors_for(done.failure.message, OPTIONS, "release-all"))
+                await desk.complain(FORM, errors_for(now.survey.in_words(done.failure.message), OPTIONS, "release-all"))
 
         await desk.complain(FORM, {})
         offers.start(Job(tasks.offer, now, budget), then)

@@ -143,6 +143,8 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
     source: reactive.Value[Survey | None] = reactive.Value(None)
     found: reactive.Value[tuple[str, ...]] = reactive.Value(())
     """all items that were seen in this file, whichever are declared now"""
+    typed: reactive.Value[tuple[str, ...] | None] = reactive.Value(None)
+    """items that were typed in before this file could be read; their field is gone once it can be, its value is not"""
 
     def look(survey: Survey) -> None:
         """Read a file, and show what it seems to hold."""
@@ -151,7 +153,7 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
             if done.state is State.DONE:
                 await understood_as(survey, done.result)
             elif done.failure is not None:
-                await desk.complain(FORM, errors_for(done.failure.message, OPTIONS, "votes-all"))
+                await desk.complain(FORM, errors_for(survey.in_words(done.failure.message), OPTIONS, "votes-all"))
 
         runner.start(Job(tasks.look, survey), then)
 
@@ -161,12 +163,14 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
         desk.looked.set(looked)
         desk.survey.set(survey if _is_ready(survey, looked) else None)
         ui.update_checkbox("has_file", value=True)
-        problem = looked.problem
+        problem = None if looked.problem is None else survey.in_words(looked.problem)
         await desk.complain(FORM, {} if problem is None else errors_for(problem, OPTIONS, "votes-mapping"))
         await desk.say("The file was read." if problem is None else "The file is not understood yet.")
 
-    def begin(paths: tuple[str, ...], name: str, reading: Mapping[str, Any] | None = None) -> None:
+    async def begin(paths: tuple[str, ...], name: str, reading: Mapping[str, Any] | None = None) -> None:
+        await desk.complain(FORM, {})
         found.set(())
+        typed.set(None)
         source.set(None)
         desk.looked.set(None)
         desk.survey.set(None)
@@ -174,24 +178,24 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
 
     @reactive.effect
     @reactive.event(input.file)
-    def _uploaded() -> None:
+    async def _uploaded() -> None:
         chosen = input.file()
         if chosen:
-            begin((chosen[0]["datapath"],), chosen[0]["name"])
+            await begin((chosen[0]["datapath"],), chosen[0]["name"])
 
     @reactive.effect
     @reactive.event(input.open_path)
     async def _path() -> None:
         path = input.path().strip()
         if path:
-            begin((path,), path)
+            await begin((path,), path)
         else:
             await desk.complain(FORM, {"votes-path": "Type the path of a file or a folder, or choose a file above."})
 
     @reactive.effect
     @reactive.event(input.bundled)
-    def _bundled() -> None:
-        begin((str(Path(str(files("quietrank") / "data" / "cems.csv"))),), "cems.csv")
+    async def _bundled() -> None:
+        await begin((str(Path(str(files("quietrank") / "data" / "cems.csv"))),), "cems.csv")
 
     @reactive.effect
     @reactive.event(input.stop)
@@ -206,11 +210,13 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
         if survey is None or looked is None:
             return
         try:
-            chosen, listed = _reading(input, looked), _listed(input)
+            chosen = _reading(input, looked)
+            if looked.report is None:
+                typed.set(_listed(input))
         except QuietrankError as error:
             await desk.complain(FORM, errors_for(error.in_options(), OPTIONS, "votes-mapping"))
             return
-        look(replace(survey, reading=chosen, items=listed, skip_invalid=bool(_value(input, "skip_invalid"))))
+        look(replace(survey, reading=chosen, items=typed(), skip_invalid=bool(_value(input, "skip_invalid"))))
 
     @reactive.effect
     @reactive.event(input.declare)
@@ -318,7 +324,7 @@ def _understood(looked: Looked, survey: Survey) -> Tag:
         return card(
             "This file is not understood yet",
             banner,
-            tags.p(sentence(looked.problem or "")),
+            tags.p(sentence(survey.in_words(looked.problem or ""))),
             first,
             kind="confidential",
         )
@@ -333,9 +339,7 @@ def _understood(looked: Looked, survey: Survey) -> Tag:
     return card(
         f"What was read from {survey.name}",
         banner,
-        *map(
-            tags.p, [f"Row: {one}" if not one.startswith("row") else one.capitalize() for one in report.understood[:4]]
-        ),
+        *(tags.p(sentence(one if one.startswith("row") else f"row: {one}")) for one in report.understood[:4]),
         *(tags.p({"class": "error"}, one) for one in (*report.examples, *report.codings)),
         tags.div(
             {"class": "beside"},
