@@ -68,7 +68,8 @@ class Job:
         self._process.start()
         theirs.close()
         self.state = State.RUNNING
-        self.doing, self.share = "starting", None
+        self.doing = "starting"
+        self.share: float | None = None
         self.result: Any = None
         self.failure: Failure | None = None
 
