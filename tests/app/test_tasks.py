@@ -15,6 +15,7 @@ from quietrank.app import orders, tasks
 from quietrank.app.orders import Placed
 from quietrank.app.wishes import Survey, Wish
 from quietrank.errors import BudgetError, QuietrankError
+from quietrank.ledger.orders import Order
 from tests.app.test_orders import nobody
 from tests.helpers import write_csv
 
@@ -166,7 +167,7 @@ def test_the_second_offer_says_that_there_was_a_first(survey: Survey, ledger: qr
 
 def test_what_was_paid_and_not_delivered_costs_nothing(survey: Survey, ledger: qr.Ledger) -> None:
     wish = Wish(survey, PROMISES["pairs"])
-    votes, order = survey.read(), orders.Order(ledger, f"{wish.name}/0")
+    votes, order = survey.read(), Order(ledger, f"{wish.name}/0")
     qr.rank(votes, wish.privacy, ledger=order)  # and the power is cut
     offer = tasks.offer(nobody, wish, ledger.path)
     assert (offer.paid, offer.before, offer.remaining, offer.remaining_after) == (True, 0, 3.0, 3.0)
