@@ -77,7 +77,11 @@ def _file(folder: Path, values: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("more", [{"only_top": 1}, {"request": {"mechanism": "perturbed-mle"}}], ids=["top", "mle"])
+@pytest.mark.parametrize(
+    "more",
+    [{"only_top": 1}, {"request": {"mechanism": "perturbed-mle", "comparisons_per_item": 20}}],
+    ids=["top", "mle"],
+)
 def test_what_has_no_counts_is_delivered_too(
     scratch: Path, wish: Wish, ledger: qr.Ledger, more: dict[str, Any]
 ) -> None:

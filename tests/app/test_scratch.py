@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from quietrank.app import scratch as scratch_module
 from quietrank.app.scratch import LOCK, PREFIX, VARIABLES, Scratch, abandoned, remove_tree, sweep
 
 LIVING = """
@@ -200,6 +201,23 @@ def test_two_sweeps_recover_once(place: Path) -> None:
         thread.join(20)
     assert len(recovered) == len(set(recovered)) == 20
     assert list(place.iterdir()) == []
+
+
+def test_a_lock_without_a_name_counts_for_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another sweep removes the folder after this one opened the lock, and before it took it."""
+    folder = _left(place)
+    take = scratch_module._take
+
+    def take_too_late(lock: int) -> None:
+        remove_tree(folder)
+        take(lock)
+
+    monkeypatch.setattr(scratch_module, "_take", take_too_late)
+    assert Scratch.adopt(folder) is None
+    monkeypatch.undo()
+    adopted = Scratch.adopt(_left(place))
+    assert adopted is not None
+    adopted.remove()
 
 
 def test_a_new_folder_is_not_swept(place: Path) -> None:

@@ -15,6 +15,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from html import escape
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,8 @@ def _listening(port: int) -> socket.socket:
 @contextmanager
 def _scratch() -> Iterator[Path]:
     """The private temporary folder of this run; at the end nobody writes there any more."""
+    # Python's own folder, for the sockets of its processes, is made elsewhere: it is used until the very end.
+    get_temp_dir()
     scratch = Scratch.make()
     try:
         yield scratch.path

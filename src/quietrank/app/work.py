@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.util
 import os
 import threading
 from collections.abc import Callable
@@ -29,13 +28,12 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """End all jobs, and remove what the library keeps in the temporary folder, before that is removed."""
+    """End all jobs."""
     children = multiprocessing.active_children()
     for child in children:
         child.kill()
     for child in children:
         child.join(1)
-    multiprocessing.util._run_finalizers()  # type: ignore[attr-defined]
 
 
 def _nothing(tell: Tell) -> None:
@@ -68,7 +66,8 @@ class Job:
         self._process.start()
         theirs.close()
         self.state = State.RUNNING
-        self.doing, self.share = "starting", None
+        self.doing = "starting"
+        self.share: float | None = None
         self.result: Any = None
         self.failure: Failure | None = None
 

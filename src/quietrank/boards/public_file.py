@@ -1,4 +1,4 @@
-"""The public file of a board: a copy of its log, line by line, appended and never rewritten."""
+"""The public file of a board: a copy of its log, line by line, appended and never changed."""
 
 from __future__ import annotations
 
@@ -33,16 +33,21 @@ def copy(path: Path, lines: Sequence[str]) -> None:
             f"{path} does not agree with its confidential file, which may be an older copy; nothing was released. A "
             "board cannot go on from a backup: start a new one, with a new payment"
         )
-    missing = [line.encode() for line in lines[len(there) :]]
+    missing, size = [line.encode() for line in lines[len(there) :]], sum(len(line.encode()) + 1 for line in there)
     try:
-        with path.open("ab") as stream:
-            stream.truncate(sum(len(line.encode()) + 1 for line in there))
+        path.touch()
+        with path.open("r+b") as stream:
+            stream.truncate(size)
+            if there:
+                # Once more: if a sync of this end has failed before, no later sync would save it.
+                stream.seek(size - 1)
+                stream.write(b"\n")
+                _flush(stream)
             # A line counts once its end is there, which is written when the rest is durable: so that no power cut
             # leaves a line that looks complete and is not.
             for part in (part for line in missing for part in (line, b"\n")):
                 stream.write(part)
                 _flush(stream)
-            _flush(stream)  # also of what somebody wrote who was killed before it was durable
         if os.name == "posix":
             sync(path.parent)
     except OSError as error:

@@ -132,6 +132,17 @@ def release_ui() -> Tag:
                                 ui.input_select("mechanism", label("Noise", "--mechanism"), [AUTO, *MECHANISMS]),
                                 "release-mechanism",
                             ),
+                            field(
+                                ui.input_numeric(
+                                    "comparisons_per_item",
+                                    label("Comparisons per item, as expected", "--comparisons-per-item"),
+                                    None,  # type: ignore[arg-type]
+                                    min=1,
+                                ),
+                                "release-comparisons_per_item",
+                                "Before the votes came in: 2 × votes / items.",
+                                when="release-mechanism=perturbed-mle",
+                            ),
                             field(ui.input_numeric("delta", label("δ", "--delta"), 0, min=0), "release-delta"),
                         ),
                         field(
@@ -218,6 +229,7 @@ OPTIONS = {
     "--clip": "release-mechanism",
     "--person": "release-unit",
     "--data": "release-new_data",
+    "--comparisons-per-item": "release-comparisons_per_item",
 }
 
 
@@ -479,7 +491,9 @@ def _promise(input: Inputs) -> dict[str, Any]:
 
 def _request(input: Inputs) -> dict[str, Any]:
     words = {"method": input.method(), "mechanism": input.mechanism()}
-    return {name: word for name, word in words.items() if word != AUTO}
+    if input.mechanism() == "perturbed-mle":
+        words["comparisons_per_item"] = input.comparisons_per_item()
+    return {name: word for name, word in words.items() if word not in (AUTO, None)}
 
 
 def _names(input: Inputs) -> int | None:

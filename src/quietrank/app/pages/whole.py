@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from htmltools import HTMLDependency
-from shiny import App, Inputs, Outputs, Session, render, ui
+from shiny import App, Inputs, Outputs, Session, reactive, render, ui
 from shiny.ui import Tag, TagChild, tags
 
 from quietrank import __version__
@@ -39,10 +39,17 @@ def make_app(folder: Path, scratch: Path) -> App:
         history_server("history", desk)
         _rejoin(desk)
 
+        opened: reactive.Value[tuple[Path, str] | None] = reactive.Value(None)
+
+        @reactive.effect
+        def _opened() -> None:
+            if input.step() == "result":
+                opened.set(desk.result())
+
         @render.ui
         def notice() -> TagChild:
             """After a reload, or in a second window: what was released before is a click away."""
-            if desk.result() is None:
+            if desk.result() in (None, opened()):
                 return None
             return tags.div({"class": "notice"}, "A release is ready. ", step_button("result", "Open it", main=False))
 
