@@ -21,6 +21,8 @@ from quietrank.ledger.book import BudgetLedger
 OFTEN = 0.25
 """seconds between two looks at a job"""
 MOST_KEPT = 300
+USUAL_EPSILON = 1
+"""in the fields of the plan and of the release, until somebody says otherwise"""
 ORDERS = "orders"
 
 

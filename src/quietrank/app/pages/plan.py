@@ -8,7 +8,7 @@ from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from quietrank.app import tasks
-from quietrank.app.pages.desk import Desk, Runner
+from quietrank.app.pages.desk import USUAL_EPSILON, Desk, Runner
 from quietrank.app.pages.frame import (
     card,
     ends,
@@ -71,7 +71,8 @@ def plan_ui() -> Tag:
                     tags.div(
                         {"data-when": "plan-asks=epsilon"},
                         field(
-                            ui.input_numeric("epsilon", label("ε", "--epsilon"), 1, min=0.01, step=0.1), "plan-epsilon"
+                            ui.input_numeric("epsilon", label("ε", "--epsilon"), USUAL_EPSILON, min=0.01, step=0.1),
+                            "plan-epsilon",
                         ),
                         ends(),
                     ),
@@ -188,11 +189,18 @@ def plan_server(input: Inputs, output: Outputs, session: Session, desk: Desk) ->
         await desk.complain(FORM, {})
         if asked[0] == "epsilon":
             answer.set(_expected(result, asked[1]))
-            desk.epsilon.set(asked[1])
+            suggest(asked[1])
         else:
             answer.set(_enough(result, asked[1]))
-            desk.epsilon.set(result["epsilon"])
+            suggest(result["epsilon"])
         await desk.say("The forecast has changed.")
+
+    def suggest(epsilon: float) -> None:
+        """For the release. The first forecast, which nobody asked for, must not undo what was typed there meanwhile."""
+        with reactive.isolate():
+            before = desk.epsilon() or USUAL_EPSILON
+        if epsilon != before:
+            desk.epsilon.set(epsilon)
 
     @reactive.effect
     @reactive.event(input.stop)

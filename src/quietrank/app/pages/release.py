@@ -11,7 +11,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from quietrank.app import tasks
 from quietrank.app.orders import Placed
-from quietrank.app.pages.desk import Desk, Runner
+from quietrank.app.pages.desk import USUAL_EPSILON, Desk, Runner
 from quietrank.app.pages.frame import (
     card,
     ends,
@@ -101,7 +101,8 @@ def release_ui() -> Tag:
                         "release-asked",
                     ),
                     field(
-                        ui.input_numeric("epsilon", label("ε", "--epsilon"), 1, min=0.001, step=0.1), "release-epsilon"
+                        ui.input_numeric("epsilon", label("ε", "--epsilon"), USUAL_EPSILON, min=0.001, step=0.1),
+                        "release-epsilon",
                     ),
                     ends(),
                 ),
@@ -242,6 +243,8 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
     )
     foreseen: reactive.Value[TagChild] = reactive.Value(None)
     offered: reactive.Value[tuple[Wish, Path, Offer] | None] = reactive.Value(None)
+    chosen: list[Any] = [None]
+    """wish and ledger, as of the last change"""
 
     @reactive.calc
     def wish() -> Wish | QuietrankError | None:
@@ -260,7 +263,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
     @reactive.calc
     def ledger() -> Path | None:
         desk.ledgers()
-        chosen = input.ledger() if "ledger" in input else NEW
+        chosen = input.ledger() if "ledger" in input else next(iter(desk.house.ledgers()), NEW)
         return desk.house.folder / chosen if chosen else None
 
     @reactive.effect
@@ -271,9 +274,11 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
 
     @reactive.effect
     async def _changed() -> None:
-        """A price is for what is chosen now: any change needs another."""
-        now = wish()
-        ledger()
+        """A price is for what is chosen now: any change needs another. A field that only appears changes nothing."""
+        now, before = wish(), chosen[0]
+        chosen[0] = now, ledger()
+        if chosen[0] == before:
+            return
         offers.stop()
         offered.set(None)
         errors = errors_for(now.in_options(), OPTIONS, "release-all") if isinstance(now, QuietrankError) else {}
