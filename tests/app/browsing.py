@@ -413,7 +413,7 @@ def _host(url: str) -> str:
 
 @contextmanager
 def visit(browser: Any, folder: Path, pictures: Path, **more: Any) -> Iterator[Visit]:
-    """A visit to the ledgers and boards of a folder, which is checked at its end; what was seen last is kept beside it."""
+    """A visit to the ledgers and boards of a folder; it is checked at its end, and what was seen last is kept."""
     (folder / "data").mkdir()
     short = tempfile.TemporaryDirectory(prefix="qr-")  # sockets lie in it, whose paths may have 107 signs
     server = Server(folder / "data", Path(short.name))
