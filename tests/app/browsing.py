@@ -173,9 +173,9 @@ class Budget:
     path: Path
 
     @classmethod
-    def make(cls, folder: Path, epsilon: float = 4) -> Budget:
-        qr.Ledger.create(folder / BUDGET, epsilon, data="a test", unit="person")
-        return cls(folder / BUDGET)
+    def make(cls, folder: Path, epsilon: float = 4, name: str = BUDGET) -> Budget:
+        qr.Ledger.create(folder / name, epsilon, data="a test", unit="person")
+        return cls(folder / name)
 
     @property
     def ledger(self) -> BudgetLedger:
@@ -279,11 +279,16 @@ class Window:
         self.page.click("button.main[data-step=release]")
         self.wait_for("#release-prepare:enabled")
 
-    def make_budget(self, data: str = "a test", epsilon: float = 4) -> None:
+    def make_budget(self, name: str, data: str) -> None:
+        """A new one, which then pays."""
+        self.page.select_option("#release-ledger", "")
+        self.page.fill("#release-new_name", name)
         self.page.fill("#release-new_data", data)
-        self.page.fill("#release-new_epsilon", str(epsilon))
         self.page.click("#release-make")
-        self.wait_for(f"#release-ledger:has(option[value='{BUDGET}'])")
+        until(lambda: self.page.input_value("#release-ledger") == f"{name}.db", what="the new budget")
+
+    def pay_from(self, budget: Budget) -> None:
+        self.page.select_option("#release-ledger", budget.path.name)
 
     def set_epsilon(self, epsilon: float) -> None:
         """Whatever was offered before is taken back."""
@@ -305,12 +310,16 @@ class Window:
     def result(self) -> str:
         return self.text("#the-result")
 
-    def ready_to_spend(self, file: Path, epsilon: float = 1) -> None:
-        """From a file to the button that spends."""
+    def ready_to_pay(self, file: Path, budget: Budget) -> None:
+        """From a file to the button that asks for the price."""
         self.choose(file)
         self.declare()
         self.to_release()
-        self.set_epsilon(epsilon)
+        self.pay_from(budget)
+
+    def ready_to_spend(self, file: Path, budget: Budget) -> None:
+        """From a file to the button that spends."""
+        self.ready_to_pay(file, budget)
         self.ask_price()
 
     def download(self, selector: str, folder: Path) -> str:
@@ -348,6 +357,8 @@ class Visit:
     context: Any
     pictures: Path
     windows: list[Window] = field(default_factory=list)
+    room: str = ""
+    """the address of the windows"""
     may_lose_server: bool = False
     """the test kills it: what the browser says of that is expected"""
 
@@ -357,20 +368,27 @@ class Visit:
 
     def enter(self) -> Window:
         """Start the server, and open its address."""
-        return self._window().open(self.server.start())
+        window = self._window().open(self.server.start())
+        self.room = window.page.url
+        return window
 
-    def another(self, window: Window) -> Window:
-        """A second window, at the address of the first."""
-        return self._window().open(window.page.url)
+    def another(self) -> Window:
+        """One more window, at the address of the first."""
+        return self._window().open(self.room)
 
     def _window(self) -> Window:
         self.windows.append(Window(self.context.new_page(), pictures=self.pictures))
         return self.windows[-1]
 
+    def leave(self) -> None:
+        """Check, and close all windows."""
+        self.check()
+        while self.windows:
+            self.windows.pop().page.close()
+
     def restart(self) -> Window:
         """Start the server once more, and wait until it has finished what the run before had begun."""
-        for window in self.windows:
-            window.page.close()
+        self.leave()
         window = self.enter()
         until(lambda: len(self.server.scratches()) == 1, what="recovery")
         return window
@@ -381,7 +399,9 @@ class Visit:
             loud = [text for text in window.said if not (self.may_lose_server and LOST.search(text))]
             assert loud == []
             assert {_host(url) for url in window.requests} <= {"127.0.0.1", ""}
-        told = [line for line in self.server.said if not re.match(r"quietrank app: http://127\.0\.0\.1:\d+/\?token=", line)]
+        told = [
+            line for line in self.server.said if not re.match(r"quietrank app: http://127\.0\.0\.1:\d+/\?token=", line)
+        ]
         assert told == []
 
 
@@ -393,7 +413,7 @@ def _host(url: str) -> str:
 
 @contextmanager
 def visit(browser: Any, folder: Path, pictures: Path, **more: Any) -> Iterator[Visit]:
-    """A visit to the ledgers and boards of a folder, which is checked at its end; what was seen last is kept beside it."""
+    """A visit to the ledgers and boards of a folder; it is checked at its end, and what was seen last is kept."""
     (folder / "data").mkdir()
     short = tempfile.TemporaryDirectory(prefix="qr-")  # sockets lie in it, whose paths may have 107 signs
     server = Server(folder / "data", Path(short.name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow.csv
 import pytest
 
 import quietrank as qr
-from tests.app.browsing import BUDGET, Budget, Visit, Window, until, visit
+from tests.app.browsing import Budget, Visit, Window, until, visit
 from tests.render.test_report_browser import browser  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.browser
@@ -26,6 +26,33 @@ pytestmark = pytest.mark.browser
 def pictures(tmp_path: Path) -> Path:
     """Where screenshots are kept."""
     return Path(os.environ.get("QUIETRANK_SCREENSHOTS") or tmp_path / "screenshots")
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:  # noqa: F811
+    """A server for all tests that do not end it."""
+    folder = tmp_path_factory.mktemp("shared")
+    with visit(browser, folder, folder) as one:
+        one.enter()
+        yield one
+
+
+@pytest.fixture
+def house(shared: Visit) -> Iterator[Visit]:
+    """The shared server; the windows of each test are its own, and checked at its end."""
+    yield shared
+    shared.leave()
+
+
+@pytest.fixture
+def window(house: Visit) -> Window:
+    return house.another()
+
+
+@pytest.fixture
+def budget(house: Visit, request: pytest.FixtureRequest) -> Budget:
+    """A budget of this test alone."""
+    return Budget.make(house.folder, name=f"{abs(hash(request.node.name))}.db")
 
 
 @pytest.fixture
@@ -45,9 +72,8 @@ def survey(tmp_path: Path) -> Path:
 # ---- from a file to a report -----------------------------------------------------------------------------------------
 
 
-def test_from_a_file_to_a_report(visited: Visit, survey: Path, tmp_path: Path) -> None:
+def test_from_a_file_to_a_report(house: Visit, window: Window, survey: Path, tmp_path: Path) -> None:
     """Choose, look, declare, make a budget, see the price, spend; then the files, other readings, and the history."""
-    window = visited.enter()
     window.choose(survey)
     seen = window.text("#votes-understood")
     for words in ("Confidential", "read as winner winner", "usable votes 360", "people 60"):
@@ -58,11 +84,11 @@ def test_from_a_file_to_a_report(visited: Visit, survey: Path, tmp_path: Path) -
     window.to_release()
     window.page.click("#page-release summary:text('Details')")
     window.page.fill("#release-label", "for the annual report")
-    window.make_budget("students 2026")
+    window.make_budget("report", "students 2026")
     assert not window.sees("#release-spend")
     price = window.ask_price()
-    assert "From budget.db: ε = 4 is left now, 3 afterwards." in price
-    budget = Budget(visited.folder / BUDGET)
+    assert "From report.db: ε = 4 is left now, 3 afterwards." in price
+    budget = Budget(house.folder / "report.db")
     assert budget.paid == 0
     shown = window.spend()
     _is_a_result(window, shown)
@@ -106,20 +132,19 @@ def _other_readings_cost_nothing(window: Window, budget: Budget) -> None:
 def _history_opens_it(window: Window, shown: str) -> None:
     """With its label; what is opened is what was shown first."""
     window.go("history")
+    window.page.select_option("#history-ledger", "report.db")
     window.wait_for_text("for the annual report", "#history-payments")
     assert "ε = 3 is left" in window.text("#history-payments")
     window.page.click("text=Open 1")
     until(lambda: window.sees("#the-result") and window.result() == shown, what="the first reading")
 
 
-def test_a_survey_with_a_column_per_pair(visited: Visit, tmp_path: Path) -> None:
+def test_a_survey_with_a_column_per_pair(window: Window, budget: Budget, tmp_path: Path) -> None:
     """Items are typed in first; an answer that is no item is given its meaning by choosing it."""
     path = tmp_path / "wide.csv"
     rows = ["person,tea-coffee,tea-water,coffee-water"]
     rows += [f"p{k},tea,{'tea' if k % 3 else 'water'},{'dunno' if k % 5 == 0 else 'coffee'}" for k in range(40)]
     path.write_text("\n".join(rows) + "\n")
-    Budget.make(visited.folder)
-    window = visited.enter()
     window.choose(path)
     assert "not understood yet" in window.text("#votes-understood")
     window.page.select_option("#votes-shape", "wide")
@@ -134,6 +159,7 @@ def test_a_survey_with_a_column_per_pair(visited: Visit, tmp_path: Path) -> None
     assert "usable votes 112" in window.text("#votes-understood")
     window.declare()
     window.to_release()
+    window.pay_from(budget)
     window.ask_price()
     assert "Private ranking of 3 items" in window.spend()
 
@@ -141,29 +167,27 @@ def test_a_survey_with_a_column_per_pair(visited: Visit, tmp_path: Path) -> None
 # ---- wrong files -----------------------------------------------------------------------------------------------------
 
 
-def test_files_that_are_no_tables(visited: Visit, tmp_path: Path) -> None:
+def test_files_that_are_no_tables(house: Visit, window: Window, tmp_path: Path) -> None:
     """The message stands beside the field, and says what to do; another file can be chosen afterwards."""
     picture, empty, fine = (tmp_path / name for name in ("picture.csv", "empty.csv", "fine.csv"))
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40)
     empty.write_bytes(b"")
     fine.write_text("person,winner,loser\n1,a,b\n2,b,a\n")
-    window = visited.enter()
     for file, words in ((picture, "save it as UTF-8"), (empty, "empty")):
         window.choose(file)
         said = window.error_at("votes-all")
         assert words in said
         assert file.name in said
-        assert str(visited.server.temporary) not in said
+        assert str(house.server.temporary) not in said
     window.choose(fine)
     window.wait_for_text("What was read from fine.csv", "#votes-understood")
     assert not window.sees(".error:not(:empty)")
 
 
-def test_unknown_columns_are_mapped(visited: Visit, tmp_path: Path) -> None:
+def test_unknown_columns_are_mapped(window: Window, tmp_path: Path) -> None:
     """By choosing which is the winner, the loser and the person."""
     path = tmp_path / "odd.csv"
     path.write_text("who,better,worse\n" + "".join(f"{k},{'xy'[k % 2]},{'yx'[k % 2]}\n" for k in range(20)))
-    window = visited.enter()
     window.choose(path)
     seen = window.text("#votes-understood")
     assert "not understood yet" in seen
@@ -175,9 +199,8 @@ def test_unknown_columns_are_mapped(visited: Visit, tmp_path: Path) -> None:
     window.declare()
 
 
-def test_rows_with_an_undeclared_item(visited: Visit, survey: Path) -> None:
+def test_rows_with_an_undeclared_item(window: Window, survey: Path) -> None:
     """They are an error until somebody says that they are left out."""
-    window = visited.enter()
     window.choose(survey)
     window.page.uncheck("#votes-ticked input[value=item-4]")
     window.page.click("#votes-declare")
@@ -192,13 +215,11 @@ def test_rows_with_an_undeclared_item(visited: Visit, survey: Path) -> None:
 # ---- the budget ------------------------------------------------------------------------------------------------------
 
 
-def test_an_exhausted_budget(visited: Visit, survey: Path) -> None:
+def test_an_exhausted_budget(house: Visit, survey: Path) -> None:
     """The message says what remains; nothing is spent."""
-    budget = Budget.make(visited.folder, epsilon=0.5)
-    window = visited.enter()
-    window.choose(survey)
-    window.declare()
-    window.to_release()
+    budget = Budget.make(house.folder, 0.5, "small.db")
+    window = house.another()
+    window.ready_to_pay(survey, budget)
     window.page.click("#release-prepare")
     said = window.error_at("release-epsilon")
     assert "remaining ε = 0.5" in said
@@ -210,23 +231,30 @@ def test_an_exhausted_budget(visited: Visit, survey: Path) -> None:
 # ---- one payment, whatever happens -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clicks", ["double click", "two clicks"])
-def test_a_second_click_pays_nothing(visited: Visit, survey: Path, clicks: str) -> None:
-    """One entry, and one result."""
-    budget = Budget.make(visited.folder)
-    window = visited.enter()
-    window.ready_to_spend(survey)
-    _click_twice(window, clicks)
+TWO_CLICKS = (
+    "const spend = document.querySelector('#release-spend'); spend.click(); setTimeout(() => spend.click(), 30)"
+)
+
+
+def test_a_second_click_pays_nothing(house: Visit, window: Window, budget: Budget, survey: Path) -> None:
+    """Two fast clicks, and a double click: one entry, and one result."""
+    window.ready_to_spend(survey, budget)
+    window.page.evaluate(TWO_CLICKS)
     window.result()
-    _is_settled(visited, budget)
+    _is_settled(house, budget)
     assert (budget.paid, len(budget.fetched)) == (1, 1)
+    window.go("release")
+    _double_click(window, 0.5)
+    _is_settled(house, budget)
+    assert (budget.paid, len(budget.fetched)) == (2, 2)
 
 
-def _click_twice(window: Window, clicks: str) -> None:
-    if clicks == "double click":
-        window.page.dblclick("#release-spend")
-    else:
-        window.page.evaluate("const b = document.querySelector('#release-spend'); b.click(); setTimeout(() => b.click(), 30)")
+def _double_click(window: Window, epsilon: float) -> None:
+    """Order a release that was not ordered before, and wait for it."""
+    window.set_epsilon(epsilon)
+    window.ask_price()
+    window.page.dblclick("#release-spend")
+    window.wait_for_text(f"ε = {epsilon:g} per person", "#the-result")
 
 
 def _is_settled(visited: Visit, budget: Budget) -> None:
@@ -234,47 +262,41 @@ def _is_settled(visited: Visit, budget: Budget) -> None:
     until(lambda: not visited.server.orders() and budget.is_even, what="the delivery")
 
 
-def test_a_reload_after_paying(visited: Visit, survey: Path) -> None:
+def test_a_reload_after_paying(window: Window, budget: Budget, survey: Path) -> None:
     """The result is a click away, and the same again is not bought by accident."""
-    budget = Budget.make(visited.folder)
-    window = visited.enter()
-    window.ready_to_spend(survey)
+    window.ready_to_spend(survey, budget)
     shown = window.spend()
     window.reload()
     window.go("result")
     until(lambda: window.sees("#the-result") and window.result() == shown, what="the same result")
-    window.ready_to_spend(survey)
+    window.ready_to_spend(survey, budget)
     assert "Exactly this was released once already" in window.text("#release-price")
     window.page.click("#release-spend")
     assert "Tick that you want to spend once more" in window.error_at("release-all")
     assert budget.paid == 1
 
 
-def test_a_reload_right_after_the_click(visited: Visit, survey: Path) -> None:
+def test_a_reload_right_after_the_click(house: Visit, window: Window, budget: Budget, survey: Path) -> None:
     """One entry, and the result can be opened."""
-    budget = Budget.make(visited.folder)
-    window = visited.enter()
-    window.ready_to_spend(survey)
+    window.ready_to_spend(survey, budget)
     window.page.click("#release-spend")
     window.reload()
     until(lambda: budget.paid == 1, what="the payment")
-    _is_settled(visited, budget)
+    _is_settled(house, budget)
     window.page.click("text=Open it")
     window.result()
     assert budget.paid == 1
 
 
-def test_two_windows_order_the_same(visited: Visit, survey: Path) -> None:
+def test_two_windows_order_the_same(house: Visit, window: Window, budget: Budget, survey: Path) -> None:
     """At once: one entry, and both show the same numbers. Again with the tick: a second entry."""
-    budget = Budget.make(visited.folder)
-    first = visited.enter()
-    second = visited.another(first)
-    for window in (first, second):
-        window.ready_to_spend(survey)
-    for window in (first, second):
-        window.page.click("#release-spend", no_wait_after=True)
-    assert first.result() == second.result()
-    _is_settled(visited, budget)
+    first, second = window, house.another()
+    for one in (first, second):
+        one.ready_to_spend(survey, budget)
+    for one in (first, second):
+        one.page.click("#release-spend")
+    until(lambda: first.result() == second.result(), what="the same numbers in both")
+    _is_settled(house, budget)
     assert budget.paid == 1
     second.go("release")
     second.ask_price()
@@ -291,7 +313,7 @@ def test_a_killed_server(visited: Visit, survey: Path) -> None:
     visited.may_lose_server = True
     budget = Budget.make(visited.folder)
     window = visited.enter()
-    window.ready_to_spend(survey)
+    window.ready_to_spend(survey, budget)
     shown = window.spend()
     assert [path.suffix for path in visited.server.kept()] == [".csv"]
     visited.server.kill()

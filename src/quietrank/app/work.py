@@ -19,12 +19,16 @@ Tell = Callable[[str, float | None], None]
 
 # Copies of a process that has everything imported start within a tenth of a second; elsewhere from scratch.
 _START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-PREPARED = ["quietrank.app.tasks"]
+PREPARED = [
+    "quietrank.app.tasks", "ibis.backends.duckdb", "ibis.backends.duckdb.converter", "pyarrow.dataset",
+    "matplotlib.figure", "matplotlib.backends.backend_svg",
+]  # fmt: skip
+"""what jobs use, also what is only imported where it is used: with the first alone, each takes a second longer"""
 
 
 def prepare() -> None:
     """Import everything now, in the background, so that the first job need not wait for it."""
-    Job(_nothing)
+    threading.Thread(target=Job, args=(_nothing,), daemon=True).start()  # a first job waits until it is imported
 
 
 def finish() -> None:

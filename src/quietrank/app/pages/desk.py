@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -112,6 +113,8 @@ class Runner:
         self.desk, self.place = desk, place
         self.outlives_window = False
         self._now: reactive.Value[tuple[Job, Then] | None] = reactive.Value(None)
+        self._ticks: reactive.Value[int] = reactive.Value(0)
+        self._timer: asyncio.Task[None] | None = None
         desk.session.on_ended(self.stop)
         reactive.effect(self._watch)
 
@@ -133,7 +136,17 @@ class Runner:
         if now is not None:
             now[0].stop()
 
+    async def _tick(self) -> None:
+        """Look again in a while. Shiny's `invalidate_later` prints a traceback if it is cut short at a bad moment."""
+        await asyncio.sleep(OFTEN)
+        async with reactive.lock():
+            self._timer = None
+            with reactive.isolate():
+                self._ticks.set(self._ticks() + 1)
+            await reactive.flush()
+
     async def _watch(self) -> None:
+        self._ticks()
         now = self._now()
         if now is None:
             return
@@ -144,7 +157,8 @@ class Runner:
             {"place": self.place, "doing": job.doing, "share": job.share, "running": state is State.RUNNING},
         )
         if state is State.RUNNING:
-            reactive.invalidate_later(OFTEN)
+            if self._timer is None:
+                self._timer = asyncio.create_task(self._tick())
             return
         with reactive.isolate():
             if self._now() is now:
