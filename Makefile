@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser engines audit bench docs figure clean
+.PHONY: demo test lint types unit slow browser browser-slow engines audit bench docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -24,12 +24,16 @@ unit: .venv/installed
 slow: .venv/installed
 	QUIETRANK_EXAMPLES=thorough $(BIN)/pytest -n auto --dist loadgroup
 
-# The report in a real browser; needs a Chromium on the path, such as Debian's package chromium.
+# The report and the app in a real browser; needs a Chromium on the path, such as Debian's package chromium, and npm.
 browser: .venv/browser
-	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -m browser
+	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -n 2 -m "browser and not slow"
+
+browser-slow: .venv/browser
+	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -s -m "browser and slow"
 
 .venv/browser: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	if command -v npm > /dev/null; then npm install --silent --no-save --prefix .venv/axe axe-core@4; fi
 	touch $@
 
 # The same numbers on real servers: needs the programs of a PostgreSQL server and Java 17.

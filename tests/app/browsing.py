@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.orders import Order, ordered
 
 PHONE, DESK = 360, 1200
-PATIENCE = float(os.environ.get("PAT", "60"))
+PATIENCE = 60.0
 """seconds for anything, on a busy machine"""
 LOST = re.compile(r"WebSocket connection to 'ws://127\.0\.0\.1:|net::ERR_(CONNECTION_(REFUSED|RESET)|EMPTY_RESPONSE)")
 """what a browser says of a server that was killed"""
@@ -42,6 +43,20 @@ def until(condition: Callable[[], Any], seconds: float = PATIENCE, what: str = "
         assert time.monotonic() < deadline, f"{what} took longer than {seconds:g} seconds"
         time.sleep(0.02)
     return value
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A Chromium. Skipped, or failed, as the tests of the report are, where there is none."""
+    from tests.render.test_report_browser import missing, sync_api
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        missing("there is no chromium on the path")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium)
+        yield browser
+        browser.close()
 
 
 # ---- the server ------------------------------------------------------------------------------------------------------
@@ -322,6 +337,13 @@ class Window:
         self.ready_to_pay(file, budget)
         self.ask_price()
 
+    def double_click(self, epsilon: float) -> None:
+        """On the page of the release: order one that was not ordered before, with a double click, and wait for it."""
+        self.set_epsilon(epsilon)
+        self.ask_price()
+        self.page.dblclick("#release-spend")
+        self.wait_for_text(f"ε = {epsilon:g} per person", "#the-result")
+
     def download(self, selector: str, folder: Path) -> str:
         with self.page.expect_download() as download:
             self.page.click(selector)
@@ -403,6 +425,20 @@ class Visit:
             line for line in self.server.said if not re.match(r"quietrank app: http://127\.0\.0\.1:\d+/\?token=", line)
         ]
         assert told == []
+
+
+def arena_votes(folder: Path) -> Path:
+    """A file of votes with the day of each, over three weeks."""
+    pairs = ("tea,coffee", "tea,water", "water,coffee")
+    rows = [f"p{k},{pairs[k % 3]},2026-01-{5 + k % 21:02}" for k in range(600)]
+    path = folder / "arena.csv"
+    path.write_text("\n".join(["person,winner,loser,when", *rows]) + "\n")
+    return path
+
+
+def is_settled(visited: Visit, budget: Budget) -> None:
+    """Wait until no order is open; then every payment has its release."""
+    until(lambda: not visited.server.orders() and budget.is_even, what="the delivery")
 
 
 def _host(url: str) -> str:

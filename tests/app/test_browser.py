@@ -7,66 +7,16 @@ In every test the browser must be silent and ask nobody but 127.0.0.1 (`browsing
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv
 import pytest
 
 import quietrank as qr
-from tests.app.browsing import Budget, Visit, Window, until, visit
-from tests.render.test_report_browser import browser  # noqa: F401  a fixture
+from tests.app.browsing import Budget, Visit, Window, arena_votes, is_settled, until
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    """Where screenshots are kept."""
-    return Path(os.environ.get("QUIETRANK_SCREENSHOTS") or tmp_path / "screenshots")
-
-
-@pytest.fixture(scope="module")
-def shared(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:  # noqa: F811
-    """A server for all tests that do not end it."""
-    folder = tmp_path_factory.mktemp("shared")
-    with visit(browser, folder, folder) as one:
-        one.enter()
-        yield one
-
-
-@pytest.fixture
-def house(shared: Visit) -> Iterator[Visit]:
-    """The shared server; the windows of each test are its own, and checked at its end."""
-    yield shared
-    shared.leave()
-
-
-@pytest.fixture
-def window(house: Visit) -> Window:
-    return house.another()
-
-
-@pytest.fixture
-def budget(house: Visit, request: pytest.FixtureRequest) -> Budget:
-    """A budget of this test alone."""
-    return Budget.make(house.folder, name=f"{abs(hash(request.node.name))}.db")
-
-
-@pytest.fixture
-def visited(browser: Any, tmp_path: Path, pictures: Path) -> Iterator[Visit]:  # noqa: F811
-    with visit(browser, tmp_path, pictures) as one:
-        yield one
-
-
-@pytest.fixture
-def survey(tmp_path: Path) -> Path:
-    """A file with a row per vote."""
-    path = tmp_path / "survey.csv"
-    pyarrow.csv.write_csv(qr.simulate(items=4, people=60, per_person=6, seed=1), path)
-    return path
 
 
 # ---- from a file to a report -----------------------------------------------------------------------------------------
@@ -241,25 +191,12 @@ def test_a_second_click_pays_nothing(house: Visit, window: Window, budget: Budge
     window.ready_to_spend(survey, budget)
     window.page.evaluate(TWO_CLICKS)
     window.result()
-    _is_settled(house, budget)
+    is_settled(house, budget)
     assert (budget.paid, len(budget.fetched)) == (1, 1)
     window.go("release")
-    _double_click(window, 0.5)
-    _is_settled(house, budget)
+    window.double_click(0.5)
+    is_settled(house, budget)
     assert (budget.paid, len(budget.fetched)) == (2, 2)
-
-
-def _double_click(window: Window, epsilon: float) -> None:
-    """Order a release that was not ordered before, and wait for it."""
-    window.set_epsilon(epsilon)
-    window.ask_price()
-    window.page.dblclick("#release-spend")
-    window.wait_for_text(f"ε = {epsilon:g} per person", "#the-result")
-
-
-def _is_settled(visited: Visit, budget: Budget) -> None:
-    """Wait until no order is open; then every payment has its release."""
-    until(lambda: not visited.server.orders() and budget.is_even, what="the delivery")
 
 
 def test_a_reload_after_paying(window: Window, budget: Budget, survey: Path) -> None:
@@ -282,7 +219,7 @@ def test_a_reload_right_after_the_click(house: Visit, window: Window, budget: Bu
     window.page.click("#release-spend")
     window.reload()
     until(lambda: budget.paid == 1, what="the payment")
-    _is_settled(house, budget)
+    is_settled(house, budget)
     window.page.click("text=Open it")
     window.result()
     assert budget.paid == 1
@@ -296,7 +233,7 @@ def test_two_windows_order_the_same(house: Visit, window: Window, budget: Budget
     for one in (first, second):
         one.page.click("#release-spend")
     until(lambda: first.result() == second.result(), what="the same numbers in both")
-    _is_settled(house, budget)
+    is_settled(house, budget)
     assert budget.paid == 1
     second.go("release")
     second.ask_price()
@@ -308,21 +245,44 @@ def test_two_windows_order_the_same(house: Visit, window: Window, budget: Budget
     assert json.loads(one)["release"] != json.loads(other)["release"]
 
 
-def test_a_killed_server(visited: Visit, survey: Path) -> None:
-    """After the next start the release is in the history, and the uploads of the killed run are gone."""
-    visited.may_lose_server = True
-    budget = Budget.make(visited.folder)
-    window = visited.enter()
-    window.ready_to_spend(survey, budget)
-    shown = window.spend()
-    assert [path.suffix for path in visited.server.kept()] == [".csv"]
-    visited.server.kill()
-    assert "The connection to quietrank is lost" in window.text("#lost")
-    window = visited.restart()
-    assert visited.server.kept() == []
-    window.go("history")
-    window.page.click("text=Open 1")
-    assert window.result() == shown
-    assert (budget.paid, len(budget.fetched)) == (1, 1)
-    assert visited.server.stop() == 0
-    assert visited.server.scratches() == []
+# ---- the bundled survey, and boards ----------------------------------------------------------------------------------
+
+
+def test_the_bundled_survey_in_few_clicks(window: Window, budget: Budget) -> None:
+    """From the front page to a release: seven clicks at most, with a budget that is there."""
+    clicks, begun = 0, time.monotonic()
+    for place in (
+        "nav button[data-step=votes]", "#votes-bundled", "#votes-declare", "button.main[data-step=release]",
+    ):  # fmt: skip
+        window.page.click(place)
+        clicks += 1
+    window.pay_from(budget)
+    for place in ("#release-prepare", "#release-spend"):
+        window.page.click(place)
+        clicks += 1
+    assert "London is first" in window.result()
+    print(f"the bundled survey: {clicks} clicks, and one choice, {time.monotonic() - begun:.1f} seconds")
+    assert clicks <= 7
+
+
+def test_a_board(house: Visit, tmp_path: Path) -> None:
+    """Votes with a day each are uploaded and published; days that were published before are not published again."""
+    ledger = qr.Ledger.create(house.folder / "arena.db", 2, 1e-6, data="arena", unit="person")
+    path = house.folder / "arena.board"
+    qr.Board.create(path, ["tea", "coffee", "water"], epsilon=2, delta=1e-6, ledger=ledger, start="2026-01-05")
+    window = house.another()
+    window.choose(arena_votes(tmp_path))
+    window.declare()
+    window.go("boards")
+    window.page.select_option("#boards-day_column", "when")
+    window.page.fill("#boards-until", "2026-01-25")
+    window.page.click("#boards-update")
+    until(lambda: qr.Board.open(path).days == 3, what="the board")
+    window.wait_for("#boards-last figure svg")
+    assert "Private ranking of 3 items" in window.text("#boards-last")
+    assert "<!doctype html>" in window.download("#boards-report", tmp_path)
+    paid = len(ledger.entries())
+    window.page.fill("#boards-until", "2026-01-25")
+    window.page.click("#boards-update")
+    window.wait_for("#boards-last figure svg")
+    assert (qr.Board.open(path).days, len(ledger.entries())) == (3, paid)
