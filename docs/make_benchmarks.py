@@ -12,9 +12,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Written by `make docs` from the folders of `benchmarks/`; do not edit. Speed is measured side by side with a peer, in one run on one
-machine, and reported as a ratio; nothing here is a timed test. Unless a section says otherwise the machine had 2 cores and 24 GB,
-Linux, Python 3.11, and the versions of `constraints.txt`.
+Written by `make docs` from the folders of `benchmarks/`; do not edit. Speed is measured side by side with a peer, in
+one run on one machine, and reported as a ratio; nothing here is a timed test. Unless a section says otherwise the
+machine had 2 cores and 24 GB, Linux, Python 3.11, and the versions of `constraints.txt`.
 """
 
 
@@ -36,8 +36,8 @@ def _from_docs(folder: Path, link: str) -> str:
     path, mark, anchor = link.partition("#")
     target = (folder / path).resolve()
     docs = ROOT / "docs"
-    below = target.is_relative_to(docs)
-    return (target.relative_to(docs).as_posix() if below else f"../{target.relative_to(ROOT).as_posix()}") + mark + anchor
+    place = target.relative_to(docs) if target.is_relative_to(docs) else Path("..", target.relative_to(ROOT))
+    return place.as_posix() + mark + anchor
 
 
 if __name__ == "__main__":
