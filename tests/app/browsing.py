@@ -281,7 +281,7 @@ class Window:
         """Upload a file, and wait until it was looked at."""
         self.go("votes")
         self.page.set_input_files("#votes-file", file)
-        self.wait_for(f"#page-votes :text('{file.name}')")
+        self.wait_for(f"#votes-understood :text('{file.name}'), #page-votes .error:text('{file.name}')")
 
     def declare(self) -> None:
         self.page.click("#votes-declare")
