@@ -1,4 +1,4 @@
-"""The site: pages that scripts write are current, and links of pages outside it lead somewhere; `make docs` builds it."""
+"""The site: pages that scripts write are current, and links of other pages lead somewhere; `make docs` builds it."""
 
 from __future__ import annotations
 
