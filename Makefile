@@ -58,8 +58,14 @@ audit: .venv/installed
 bench: .venv/installed
 	for name in startup mechanisms million ledger ingest; do $(BIN)/python benchmarks/$$name/run.py || exit 1; done
 
-docs: .venv/installed
-	$(BIN)/python docs/make_cli.py
+# The site, in site/: pages that scripts write are written, then all are built; a warning or a broken link is an error.
+docs: .venv/docs
+	for page in cli api noise benchmarks; do $(BIN)/python docs/make_$$page.py || exit 1; done
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+.venv/docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
 
 # docs/demo.png of the README, from the release in docs/demo.json
 figure: .venv/installed

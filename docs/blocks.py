@@ -1,9 +1,10 @@
 """A page in; its files written, its commands and Python run, and what they print beside what the page shows, out.
 
 In a page, in order: ```csv title="votes.csv"``` is a file; ```python``` is run, all blocks of a page in one namespace;
-```console``` has commands after `$ `, of which those of quietrank are run; the ```text``` that follows is what it prints.
-`<!-- not run: why -->` before a block leaves it out; `<!-- noisy -->` says that numbers, and so the order of lines, differ
-from run to run: then what is printed is compared in form. `python docs/blocks.py PAGE...` writes what is printed into pages.
+```console``` has commands after `$ `, of which those of quietrank are run; the ```text``` that follows is what they
+print. `<!-- setup ... -->` is Python that prepares a page and is not shown; `<!-- not run: why -->` before a block
+leaves it out; `<!-- noisy -->` says that numbers, and so the order of lines, differ from run to run: then what is
+printed is compared in form. `python docs/blocks.py PAGE...` writes what is printed into pages.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 FENCE = re.compile(
-    r"(?P<marks>(?:<!-- [^>]* -->\n)*)(?P<fence>```+)(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)(?P=fence)",
+    r"(?P<marks>(?:<!-- [^>]*? -->\n)*)(?P<fence>```+)(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n"
+    r"(?P<text>.*?)(?P=fence)",
     re.DOTALL,
 )
 FILES = ("csv", "text", "json", "yaml")
@@ -69,6 +71,8 @@ def run(page: str, folder: Path) -> Iterator[Ran]:
     namespace: dict[str, Any] = {}
     last: Ran | None = None
     with contextlib.chdir(folder):
+        for prepared in re.findall(r"<!-- setup\n(.*?)-->", page, re.DOTALL):
+            exec(compile(prepared, "setup", "exec"), {})
         for block in blocks(page):
             if block.not_run:
                 last = None
@@ -147,7 +151,12 @@ def alike(shown: str, printed: str) -> float:
 
 def written(page: str, folder: Path) -> str:
     """The page with what is printed now in place of what is shown."""
-    changes = [(one.shown.place, one.printed) for one in run(page, folder) if one.shown is not None]
+    changes = []
+    for one in run(page, folder):
+        if one.code:
+            raise ValueError(f"{one.what}\n{one.printed}")
+        if one.shown is not None:
+            changes.append((one.shown.place, one.printed))
     for (start, end), printed in reversed(changes):
         page = page[:start] + printed.rstrip() + "\n" + page[end:]
     return page

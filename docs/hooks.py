@@ -11,7 +11,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"\]\((?P<path>(?:\.\./)+[\w./-]+)(?P<anchor>#[\w-]+)?\)")
-SHOWN = (".md", ".py", ".css")
+TEXTS, PICTURES = (".md", ".py", ".css", ".csv"), (".png",)
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -28,11 +28,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _copied(target: str, config: Any, files: Any) -> str:
-    """The address of a copy, as a page that shows the text of the file."""
+    """The address of a copy: pictures as they are, everything else as a page that shows its text."""
     place = ROOT / target
-    if not (place.is_file() and place.suffix in SHOWN):
+    if not (place.is_file() and place.suffix in (*TEXTS, *PICTURES)):
         raise FileNotFoundError(f"the documentation links to {target}, which is no file that can be shown")
-    address = f"source/{target}.txt"
+    address = f"source/{target}" + ("" if place.suffix in PICTURES else ".txt")
     if files.get_file_from_path(address) is None:
-        files.append(File.generated(config, address, content=place.read_text(encoding="utf-8")))
+        files.append(File.generated(config, address, content=place.read_bytes()))
     return address

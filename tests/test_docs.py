@@ -22,7 +22,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def _blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+    return re.findall(rf"```{language}(?: title=\S+)?\n(.*?)```", README, flags=re.DOTALL)
 
 
 @pytest.fixture
@@ -155,20 +155,3 @@ def test_the_page_about_uncertainty_is_current(capsys: pytest.CaptureFixture[str
     assert "times as much as independent ones" in capsys.readouterr().out
     assert f"min({MOST_USUAL:.0%}, {USUAL_SHARE}·√(ε/n))".replace("%", " %") in page
     assert with_tables(page, results()) == page
-
-
-def test_the_page_about_shapes_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its files are written as they stand, and every command on them succeeds."""
-    page = (ROOT / "docs" / "shapes.md").read_text(encoding="utf-8")
-    for name, content in re.findall(r"```csv (\S+)\n(.*?)```", page, flags=re.DOTALL):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
-    commands = [line for block in blocks for line in block.splitlines()]
-    assert len(commands) >= 6
-    for command in commands:
-        monkeypatch.setattr(sys, "argv", shlex.split(command.removeprefix("$ ")))
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        assert not stopped.value.code, command

@@ -1,0 +1,55 @@
+"""The site: pages that scripts write are current, and links of other pages lead somewhere; `make docs` builds it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.make_api import api_page
+from docs.make_benchmarks import benchmarks_page
+from docs.make_noise import page_with_tables
+
+ROOT = Path(__file__).parent.parent
+OUTSIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+
+
+def test_the_page_of_the_api_is_current() -> None:
+    """Every public name has its section, from its docstring; `make docs` writes it anew."""
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == api_page()
+
+
+def test_the_page_of_benchmarks_is_current() -> None:
+    assert (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8") == benchmarks_page()
+
+
+def test_the_table_of_noise_is_current() -> None:
+    """The noise of every mechanism, from the laws themselves."""
+    page = (ROOT / "docs" / "noise.md").read_text(encoding="utf-8")
+    assert page_with_tables(page) == page
+
+
+@pytest.mark.parametrize("page", OUTSIDE, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Links and anchors of the pages that the site does not have; it checks its own when it is built."""
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in _anchors(target.read_text(encoding="utf-8")), link
+
+
+def _anchors(text: str) -> set[str]:
+    """As MkDocs and others make them of headings."""
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", heading.lower()).strip() for heading in headings)
+    return {re.sub(r"\s+", "-", heading) for heading in plain}
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """MkDocs warns of others; here it is found without MkDocs."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert pages == set(re.findall(r"[\w/-]+\.md", navigation))
