@@ -48,12 +48,16 @@ def until(condition: Callable[[], Any], seconds: float = PATIENCE, what: str = "
 @contextmanager
 def launched() -> Iterator[Any]:
     """A Chromium. Skipped, or failed, as the tests of the report are, where there is none."""
-    from tests.render.test_report_browser import missing, sync_api
+    from tests.render.test_report_browser import missing
 
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("Playwright is not installed: it is the extra browser")
     chromium = shutil.which("chromium")
     if chromium is None:
         missing("there is no chromium on the path")
-    with sync_api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium)
         yield browser
         browser.close()
@@ -163,7 +167,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def _session(pid: int) -> int:
-    return int((_stat(pid) or [0] * 4)[3])
+    return int((_stat(pid) or ["0"] * 4)[3])
 
 
 def _alive(pids: set[int]) -> set[int]:
@@ -347,7 +351,7 @@ class Window:
     def download(self, selector: str, folder: Path) -> str:
         with self.page.expect_download() as download:
             self.page.click(selector)
-        path = folder / download.value.suggested_filename
+        path = folder / str(download.value.suggested_filename)
         download.value.save_as(path)
         return path.read_text(encoding="utf-8")
 

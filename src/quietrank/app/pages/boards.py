@@ -40,7 +40,7 @@ OPTIONS = {"--day-column": "boards-day_column", "--id": "boards-id", "--until": 
 @module.server
 def boards_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
     runner = Runner(desk, "board-progress")
-    shown: reactive.Value[BoardShown | None] = reactive.Value(None)
+    shown: reactive.Value[BoardShown | None] = reactive.Value(None, name="shown")
 
     @render.ui
     def listed() -> TagChild:

@@ -82,13 +82,14 @@ class Desk:
 
     def __init__(self, house: House, session: Session) -> None:
         self.house, self.session = house, session
-        self.survey: reactive.Value[Survey | None] = reactive.Value(None)
-        self.looked: reactive.Value[Looked | None] = reactive.Value(None)
-        self.epsilon: reactive.Value[float | None] = reactive.Value(None)
+        # Values have names here and on all pages: Shiny would search the stack for one, which takes it 20 ms each.
+        self.survey: reactive.Value[Survey | None] = reactive.Value(None, name="survey")
+        self.looked: reactive.Value[Looked | None] = reactive.Value(None, name="looked")
+        self.epsilon: reactive.Value[float | None] = reactive.Value(None, name="epsilon")
         """as the plan suggests"""
-        self.result: reactive.Value[tuple[Path, str] | None] = reactive.Value(house.latest)
+        self.result: reactive.Value[tuple[Path, str] | None] = reactive.Value(house.latest, name="result")
         """which release is shown: ledger and order"""
-        self.ledgers: reactive.Value[int] = reactive.Value(0)
+        self.ledgers: reactive.Value[int] = reactive.Value(0, name="ledgers")
         """changes when a ledger was made or debited"""
 
     async def go(self, step: str) -> None:
@@ -112,8 +113,8 @@ class Runner:
     def __init__(self, desk: Desk, place: str) -> None:
         self.desk, self.place = desk, place
         self.outlives_window = False
-        self._now: reactive.Value[tuple[Job, Then] | None] = reactive.Value(None)
-        self._ticks: reactive.Value[int] = reactive.Value(0)
+        self._now: reactive.Value[tuple[Job, Then] | None] = reactive.Value(None, name="now")
+        self._ticks: reactive.Value[int] = reactive.Value(0, name="ticks")
         self._timer: asyncio.Task[None] | None = None
         desk.session.on_ended(self.stop)
         reactive.effect(self._watch)

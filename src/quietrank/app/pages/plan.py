@@ -137,7 +137,7 @@ OPTIONS = {
 @module.server
 def plan_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
     runner = Runner(desk, "plan-progress")
-    answer: reactive.Value[TagChild] = reactive.Value(None)
+    answer: reactive.Value[TagChild] = reactive.Value(None, name="answer")
 
     @reactive.calc
     def sizes() -> dict[str, Any] | None:

@@ -241,8 +241,8 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
         Runner(desk, "offer-progress"),
         Runner(desk, "order-progress"),
     )
-    foreseen: reactive.Value[TagChild] = reactive.Value(None)
-    offered: reactive.Value[tuple[Wish, Path, Offer] | None] = reactive.Value(None)
+    foreseen: reactive.Value[TagChild] = reactive.Value(None, name="foreseen")
+    offered: reactive.Value[tuple[Wish, Path, Offer] | None] = reactive.Value(None, name="offered")
     chosen: list[Any] = [None]
     """wish and ledger, as of the last change"""
 

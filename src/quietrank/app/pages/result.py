@@ -40,9 +40,9 @@ def result_ui() -> Tag:
 @module.server
 def result_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
     runner = Runner(desk, "result-progress")
-    delivered: reactive.Value[dict[str, Any] | None] = reactive.Value(None)
-    shown: reactive.Value[Shown | None] = reactive.Value(None)
-    possible: reactive.Value[tuple[tuple[str, ...], str, str]] = reactive.Value(((), "", ""))
+    delivered: reactive.Value[dict[str, Any] | None] = reactive.Value(None, name="delivered")
+    shown: reactive.Value[Shown | None] = reactive.Value(None, name="shown")
+    possible: reactive.Value[tuple[tuple[str, ...], str, str]] = reactive.Value(((), "", ""), name="possible")
 
     @reactive.effect
     async def _fetched() -> None:

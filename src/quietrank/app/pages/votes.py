@@ -140,10 +140,10 @@ def votes_ui() -> Tag:
 @module.server
 def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
     runner = Runner(desk, "votes-progress")
-    source: reactive.Value[Survey | None] = reactive.Value(None)
-    found: reactive.Value[tuple[str, ...]] = reactive.Value(())
+    source: reactive.Value[Survey | None] = reactive.Value(None, name="source")
+    found: reactive.Value[tuple[str, ...]] = reactive.Value((), name="found")
     """all items that were seen in this file, whichever are declared now"""
-    typed: reactive.Value[tuple[str, ...] | None] = reactive.Value(None)
+    typed: reactive.Value[tuple[str, ...] | None] = reactive.Value(None, name="typed")
     """items that were typed in before this file could be read; their field is gone once it can be, its value is not"""
 
     def look(survey: Survey) -> None:

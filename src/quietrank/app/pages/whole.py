@@ -39,7 +39,7 @@ def make_app(folder: Path, scratch: Path) -> App:
         history_server("history", desk)
         _rejoin(desk)
 
-        opened: reactive.Value[tuple[Path, str] | None] = reactive.Value(None)
+        opened: reactive.Value[tuple[Path, str] | None] = reactive.Value(None, name="opened")
 
         @reactive.effect
         def _opened() -> None:
