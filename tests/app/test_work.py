@@ -43,6 +43,13 @@ def endless(tell: Tell, path: str) -> None:
         time.sleep(0.01)
 
 
+def chatty(tell: Tell, path: str) -> None:
+    """Says more than a pipe holds."""
+    for number in range(20_000):
+        tell(f"step {number} of many, and each has a name of its own", None)
+    Path(path).write_text("1", encoding="utf-8")
+
+
 def large(tell: Tell) -> str:
     return "x" * 10**7
 
@@ -91,6 +98,17 @@ def test_a_job_has_a_result() -> None:
 def test_a_failure_is_told_in_words(function: object, words: str) -> None:
     with pytest.raises(QuietrankError, match=words):
         Job(function).wait()  # type: ignore[arg-type]
+
+
+def test_a_job_that_nobody_watches_goes_on(tmp_path: Path) -> None:
+    """An order whose window was closed: it would wait for ever if nobody heard it."""
+    job = Job(chatty, str(tmp_path / "done"))
+    job.attend()
+    assert _written(tmp_path / "done") == 1
+    silent = Job(chatty, str(tmp_path / "never"))
+    time.sleep(1)
+    assert not (tmp_path / "never").exists()
+    silent.stop()
 
 
 def test_a_job_can_be_stopped(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,6 +45,10 @@ def _nothing(tell: Tell) -> None:
     pass
 
 
+OFTEN = 0.1
+"""seconds between two words of a job, and between two looks at one that nobody watches"""
+
+
 class State(StrEnum):
     RUNNING = "running"
     DONE = "done"
@@ -69,14 +74,28 @@ class Job:
         self._process = context.Process(target=_run, args=(theirs, function, arguments), daemon=True)
         self._process.start()
         theirs.close()
+        self._lock = threading.Lock()
         self.state = State.RUNNING
         self.doing = "starting"
         self.share: float | None = None
         self.result: Any = None
         self.failure: Failure | None = None
 
+    def attend(self) -> None:
+        """Hear it out in the background, though nobody may watch: whoever is not heard waits for ever."""
+
+        def listen() -> None:
+            while self.poll() is State.RUNNING:
+                time.sleep(OFTEN)
+
+        threading.Thread(target=listen, daemon=True).start()
+
     def poll(self) -> State:
         """Hear what the process has said since."""
+        with self._lock:
+            return self._heard()
+
+    def _heard(self) -> State:
         while self.state is State.RUNNING:
             try:
                 if not self._pipe.poll():
@@ -95,15 +114,18 @@ class Job:
 
     def stop(self) -> None:
         """End it wherever it is; what it has paid for is in its ledger, and is finished by the next to ask."""
-        if self.poll() is State.RUNNING:
-            self._process.kill()
-            self._end(State.STOPPED)
+        with self._lock:
+            if self._heard() is State.RUNNING:
+                self._process.kill()
+                self._end(State.STOPPED)
 
     def wait(self, seconds: float = 60.0) -> Any:
         """The result; raises its failure as an error."""
+        until = time.monotonic() + seconds
         while self.poll() is State.RUNNING:
-            if not self._pipe.poll(seconds):
+            if time.monotonic() > until:
                 self.stop()
+            time.sleep(0.01)
         if self.failure is not None:
             raise QuietrankError(self.failure.message)
         return self.result
@@ -118,7 +140,13 @@ def _run(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, .
     """In the new process."""
     _end_with_parent()
 
+    last: list[tuple[float, str]] = [(0.0, "")]
+
     def tell(doing: str, share: float | None = None) -> None:
+        now, (then, before) = time.monotonic(), last[0]
+        if doing == before and now - then < OFTEN:
+            return
+        last[0] = now, doing
         with suppress(BrokenPipeError):
             pipe.send(("progress", doing, share))
 

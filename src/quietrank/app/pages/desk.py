@@ -62,6 +62,7 @@ class House:
             if job is None or job.poll() is not State.RUNNING:
                 folder = orders.place(self.scratch / ORDERS, placed, self.scratch)
                 job = self.running[key] = Job(orders.fulfil, folder)
+                job.attend()  # its window may close
             return job
 
     def forget(self, placed: orders.Placed) -> bool:
