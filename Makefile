@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser browser-slow engines audit bench docs figure clean
+.PHONY: demo test lint types unit slow browser browser-slow engines wheel audit bench docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -49,6 +49,20 @@ engines: .venv/engines
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+# What is handed out: wheel and sdist, built twice to the same bytes; then the wheel in an environment of its own, with tests
+# that run beside no checkout. `make wheel PYTHON=python3.13` does it with another Python.
+wheel: .venv/installed
+	rm -rf dist build/installed
+	for copy in one two; do SOURCE_DATE_EPOCH=1577836800 $(BIN)/python -m build --outdir dist/$$copy . >/dev/null || exit 1; done
+	cmp dist/one/*.whl dist/two/*.whl && cmp dist/one/*.tar.gz dist/two/*.tar.gz
+	$(PYTHON) -m venv --clear build/installed/venv
+	build/installed/venv/bin/pip install --quiet $(WITH) "$$(echo dist/one/*.whl)[app]" pytest hypothesis pandas polars
+	cp -r tests docs examples benchmarks README.md pyproject.toml build/installed
+	cd build/installed && venv/bin/python -m pytest -q -m "not slow and not browser" $(INSTALLED_TESTS)
+
+WITH ?= --constraint constraints.txt
+INSTALLED_TESTS = tests/test_small_examples.py tests/test_edge.py tests/cli/test_demo.py tests/cli/test_app.py tests/app/test_orders.py
 
 audit: .venv/installed
 	$(BIN)/quietrank audit
