@@ -29,6 +29,7 @@ from quietrank.cli.rerank import rerank
 from quietrank.cli.simulate import simulate
 from quietrank.cli.start import start
 from quietrank.cli.synthetic import synthetic
+from quietrank.cli.verify import verify
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.render.screen import never_fail_on_a_character, silence_stdout
 
@@ -41,7 +42,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit):
+for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit, verify):
     app.command(cls=Command)(command)
 app.command("app", cls=Command)(browse)
 app.add_typer(board_app, name="board")
