@@ -1,4 +1,4 @@
-"""A release and the noisy tally behind it in; whether the tally gives the same release again, and where it differs, out."""
+"""A release and the noisy tally behind it in; the first thing in which the tally gives another release, if any, out."""
 
 from __future__ import annotations
 

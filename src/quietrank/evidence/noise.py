@@ -1,8 +1,8 @@
 """A release in, the noise that its promise needs out: calibrated again from public values, and compared with its own.
 
-A release says what its noise was. All of that follows from the promise, the number of items and groups and the choice of
-mechanism, but for what a release does not hold: the list of askable pairs, and how many items there are where only the
-first are shown. Those are looked for, as far as they can be.
+A release says what its noise was. All of that follows from the promise, the numbers of items and groups and the choice
+of mechanism, but for what a release does not hold: the list of askable pairs, and how many items there are where only
+the first are shown. Those are looked for, as far as they can be.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST_UNSEEN = 1000
 """where only the first items are shown, so many more are tried"""
 
 
-class NotKnown(QuietrankError):
+class UnknownNoiseError(QuietrankError):
     """What cannot be recomputed from this release, and why."""
 
 
@@ -87,7 +87,7 @@ class Recomputed:
 
 
 def recomputed(subject: Subject, release: Release | TopRelease) -> Recomputed:
-    """The noise of one ranking of the subject; raises `NotKnown` where the release does not say enough."""
+    """The noise of one ranking of the subject; raises `UnknownNoiseError` where the release does not say enough."""
     if subject.is_of_a_board and isinstance(release, Release):
         return _of_a_board(subject, release)
     mechanism = _mechanism(release)
@@ -100,11 +100,11 @@ def recomputed(subject: Subject, release: Release | TopRelease) -> Recomputed:
                 closest = closest or one
     except (PrivacyError, KeyError) as error:
         what = str(error) if isinstance(error, PrivacyError) else f"no statistic is called {error}"
-        raise NotKnown(f"no such noise can be calibrated here: {what}") from None
+        raise UnknownNoiseError(f"no such noise can be calibrated here: {what}") from None
     assert closest is not None
     if _may_have_pairs(release) and _in_proportion(release, closest):
-        raise NotKnown(
-            f"with one answer per pair the noise depends on which pairs may be asked, and a release does not say which; "
+        raise UnknownNoiseError(
+            "with one answer per pair the noise depends on which pairs may be asked, and a release does not say which; "
             f"for all pairs {closest.complaints[0]}; give the noisy tally, which knows them, as --tally"
         )
     return closest
@@ -113,7 +113,9 @@ def recomputed(subject: Subject, release: Release | TopRelease) -> Recomputed:
 def _mechanism(release: Release | TopRelease) -> Mechanism:
     name, figures = release.mechanism.name, dict(release.mechanism.figures)
     if name not in MECHANISMS:
-        raise NotKnown(f"its mechanism, {name}, is not one of quietrank's own; whoever registered it can recompute it")
+        raise UnknownNoiseError(
+            f"its mechanism, {name}, is not one of quietrank's own; whoever registered it can recompute it"
+        )
     mechanism = MECHANISMS[name]
     if not isinstance(mechanism, PerturbedMLE) or not isinstance(release, Release):
         return mechanism
@@ -121,7 +123,7 @@ def _mechanism(release: Release | TopRelease) -> Mechanism:
         options = str(figures.get("calibration")), str(figures.get("link"))
         return PERTURBED_MLE.with_options(release.gamma, None, *options)
     except QuietrankError as error:
-        raise NotKnown(f"its link or calibration is not known here: {error}") from None
+        raise UnknownNoiseError(f"its link or calibration is not known here: {error}") from None
 
 
 # ---- how many items there are ---------------------------------------------------------------------------------------
@@ -285,11 +287,11 @@ class BoardFacts:
             every = next(every for every in Every if every.value in figures)
             day, horizon = int(figures[every.value]), int(figures["horizon"])
         except (StopIteration, LookupError, ValueError):
-            raise NotKnown("it does not say on which day of its board it was made") from None
+            raise UnknownNoiseError("it does not say on which day of its board it was made") from None
         about = next((note for note in release.assumptions if note.startswith(f"This is {every} {day} of a board")), "")
         last = re.search(r"over the votes of the last (\d+) ", about)
         if last is None and "over all votes up to" not in about:
-            raise NotKnown("it does not say which days of its board are summed up")
+            raise UnknownNoiseError("it does not say which days of its board are summed up")
         return cls(str(figures["board"]), every, day, horizon, None if last is None else int(last.group(1)))
 
 
@@ -303,7 +305,7 @@ def _of_a_board(subject: Subject, release: Release) -> Recomputed:
         noise = kind.over(promise, facts.horizon, facts.window)
         needed = noise.figures(noise.spread(facts.day))
     except PrivacyError as error:
-        raise NotKnown(f"no such noise can be calibrated here: {error}") from None
+        raise UnknownNoiseError(f"no such noise can be calibrated here: {error}") from None
     stated = {name: figure for name, figure in described.items() if name in needed}
     wrong = _different(stated, needed, sampled=False)
     if release.mechanism.name != noise.name:
@@ -317,7 +319,17 @@ def of_all_groups(subject: Subject) -> list[tuple[str, Recomputed]]:
     """The noise of every ranking, or of the list; rankings over all groups have the noise of their groups."""
     if isinstance(subject.result, TopRelease):
         return [("", recomputed(subject, subject.result))]
-    return [(group, _named(recomputed(subject, release), group)) for group, release in subject.releases]
+    _, first = subject.releases[0]
+    # What was bought beside the counts was bought in the groups, so a ranking over all of them has none of its own.
+    bought = {"scatter": first.scatter, "limit": first.limit}
+    every = (
+        (group, replace(release, **bought) if _is_overall(release) else release) for group, release in subject.releases
+    )
+    return [(group, _named(recomputed(subject, release), group)) for group, release in every]
+
+
+def _is_overall(release: Release) -> bool:
+    return "groups" in dict(release.mechanism.figures)
 
 
 def _named(one: Recomputed, group: str) -> Recomputed:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quietrank.errors import LedgerError, PrivacyError
-from quietrank.evidence.noise import BoardFacts, NotKnown
+from quietrank.evidence.noise import BoardFacts, UnknownNoiseError
 from quietrank.evidence.subject import Subject
 from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.composition import exact, units_apart
@@ -97,7 +97,7 @@ def _paid_for_another(subject: Subject, entry: Entry) -> str | None:
     if subject.is_of_a_board:
         try:
             name = f"board {BoardFacts.of(subject.one).board}"
-        except NotKnown:
+        except UnknownNoiseError:
             return None
     if name in entry.what or HISTOGRAM in entry.what:
         return None

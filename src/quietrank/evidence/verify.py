@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank import __version__
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.evidence.again import difference
-from quietrank.evidence.noise import NotKnown, of_all_groups
+from quietrank.evidence.noise import UnknownNoiseError, of_all_groups
 from quietrank.evidence.payment import payment_of
 from quietrank.evidence.subject import Subject
 from quietrank.promise.privacy import plain_number
@@ -192,7 +192,9 @@ def _inconsistent(release: Release) -> Iterator[str]:
 
     rows = release.ranking
     names, scores = tuple(row.item for row in rows), np.array([row.score for row in rows])
-    if order(scores, names) != list(range(len(rows))):
+    # Rates are cut off at 0 and 1, and other scores rounded: what is equal there was not equal when it was ordered.
+    counted = release.method in (Method.NET_WINS, Method.WINS)
+    if counted and order(scores, names) != list(range(len(rows))):
         yield "items with equal scores are not in the order of quietrank"
     for row in rows:
         yield from (f"{row.item}: {why}" for why in _misplaced(row, release.method))
@@ -235,7 +237,7 @@ def _of_the_noise(subject: Subject) -> Iterator[Line]:
     """The scale follows from the promise, and the loss of the noise keeps it."""
     try:
         every = of_all_groups(subject)
-    except NotKnown as reason:
+    except UnknownNoiseError as reason:
         yield Line("noise", Verdict.UNKNOWN, str(reason))
         yield Line("loss", Verdict.UNKNOWN, "without the noise its loss cannot be computed")
         return
