@@ -19,6 +19,7 @@ from quietrank.cli.browser import browse
 from quietrank.cli.check import check
 from quietrank.cli.deliver import complain
 from quietrank.cli.demo import demo
+from quietrank.cli.evidence import evidence
 from quietrank.cli.fit import fit
 from quietrank.cli.ledger import ledger_app
 from quietrank.cli.options import Command, Group
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit, verify):
+for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit, verify, evidence):
     app.command(cls=Command)(command)
 app.command("app", cls=Command)(browse)
 app.add_typer(board_app, name="board")

@@ -321,9 +321,9 @@ def of_all_groups(subject: Subject) -> list[tuple[str, Recomputed]]:
         return [("", recomputed(subject, subject.result))]
     _, first = subject.releases[0]
     # What was bought beside the counts was bought in the groups, so a ranking over all of them has none of its own.
-    bought = {"scatter": first.scatter, "limit": first.limit}
     every = (
-        (group, replace(release, **bought) if _is_overall(release) else release) for group, release in subject.releases
+        (group, replace(one, scatter=first.scatter, limit=first.limit) if _is_overall(one) else one)
+        for group, one in subject.releases
     )
     return [(group, _named(recomputed(subject, release), group)) for group, release in every]
 
