@@ -16,7 +16,13 @@ from quietrank.auditing.run import FULL, QUICK, Progress, Sizes
 from quietrank.auditing.single import Attack, attack
 from quietrank.auditing.streams import BoardCase
 from quietrank.errors import PrivacyError, QuietrankError
-from quietrank.evidence.noise import BoardFacts, Recomputed, UnknownNoiseError, recomputed
+from quietrank.evidence.noise import (
+    BoardFacts,
+    ImpossibleNoiseError,
+    Recomputed,
+    UnknownNoiseError,
+    recomputed,
+)
 from quietrank.evidence.subject import Subject
 from quietrank.mechanisms.choose import released_by
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
@@ -82,7 +88,7 @@ def audited(
     try:
         promise, same, differs = attack_on(subject)
         audit = attack(promise, FULL if full else quick_sizes(), workers=workers, progress=progress)
-    except (NotAuditedError, UnknownNoiseError, PrivacyError) as reason:
+    except (NotAuditedError, UnknownNoiseError, ImpossibleNoiseError, PrivacyError) as reason:
         return Audited(None, str(reason))
     return Audited(audit, "", tuple(same), tuple(differs))
 

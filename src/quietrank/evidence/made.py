@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import quietrank
+from quietrank import __version__
 
 DRAWING = ("opendp", "python-flint")
 """the libraries that draw noise, from the operating system's entropy"""
@@ -41,7 +41,7 @@ class Made:
         others = (*_versions(COUNTING), ("SQLite", sqlite3.sqlite_version))
         when = datetime.now(UTC).isoformat(timespec="seconds")
         system = f"{platform.platform()}, {platform.machine()}, {sys.byteorder}-endian"
-        return cls(when, quietrank.__version__, python, system, _versions(DRAWING), others, package_files())
+        return cls(when, __version__, python, system, _versions(DRAWING), others, package_files())
 
     @property
     def sha256(self) -> str:
@@ -64,7 +64,7 @@ class Made:
 
 def package_files() -> tuple[tuple[str, str], ...]:
     """Each file of the installed package and its SHA-256, in the order of names as bytes; compiled copies left out."""
-    folder = Path(quietrank.__file__).parent
+    folder = Path(__file__).parent.parent
     paths = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     named = {path.relative_to(folder.parent).as_posix(): path for path in paths}
     return tuple((name, hashlib.sha256(named[name].read_bytes()).hexdigest()) for name in sorted(named))

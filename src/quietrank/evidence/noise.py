@@ -41,12 +41,18 @@ SAMPLED = 0.03
 """the same for a standard deviation that is found by sampling a law"""
 FROM_VOTES = ("score_noise_sd", "score_noise_for")
 """figures of the perturbed MLE that use the number of votes, where it is public; a release does not say it"""
-MOST_UNSEEN = 1000
-"""where only the first items are shown, so many more are tried"""
+FORMS = 26
+"""up to so many items noise may have a form that depends on their number: conditioned to sum to zero, or not"""
+MOST_UNSEEN = 400
+"""so many more items are tried for the perturbed MLE, all of whose constants depend on their number"""
 
 
 class UnknownNoiseError(QuietrankError):
     """What cannot be recomputed from this release, and why."""
+
+
+class ImpossibleNoiseError(QuietrankError):
+    """Why no such noise can have been drawn."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +104,10 @@ def recomputed(subject: Subject, release: Release | TopRelease) -> Recomputed:
                 if not one.complaints:
                     return one
                 closest = closest or one
-    except (PrivacyError, KeyError) as error:
-        what = str(error) if isinstance(error, PrivacyError) else f"no statistic is called {error}"
-        raise UnknownNoiseError(f"no such noise can be calibrated here: {what}") from None
+    except KeyError as error:
+        raise UnknownNoiseError(f"no statistic is called {error} here, so its noise is not known") from None
+    except PrivacyError as error:
+        raise ImpossibleNoiseError(f"no such noise can have been drawn: {error}") from None
     assert closest is not None
     if _may_have_pairs(release) and _in_proportion(release, closest):
         raise UnknownNoiseError(
@@ -130,17 +137,28 @@ def _mechanism(release: Release | TopRelease) -> Mechanism:
 
 
 def _sizes(release: Release | TopRelease) -> Iterator[int]:
-    """The number of items; where only the first are shown, those that it may be, the likeliest first."""
+    """How many items there may be: those that are shown, or more, because a release need not say that it shows only the
+    first."""
     if isinstance(release, TopRelease):
         yield release.items
         return
     shown, figures = len(release), dict(release.mechanism.figures)
-    if not is_cut(release):
-        yield shown
-    elif isinstance(pairs := figures.get("pairs"), float):
-        yield round((1 + math.sqrt(1 + 8 * pairs)) / 2)
-    else:
-        yield from range(max(shown, 2), shown + MOST_UNSEEN)
+    sizes = [shown, *_hinted(figures, release)]
+    if "pairs" not in figures:
+        sizes += range(shown + 1, FORMS)
+    if "link" in figures:
+        sizes += range(FORMS, shown + MOST_UNSEEN)
+    yield from (size for size in dict.fromkeys(sizes) if size >= max(2, shown))
+
+
+def _hinted(figures: Mapping[str, Figure], release: Release) -> Iterator[int]:
+    """How many items there are, by figures that follow from their number."""
+    answers = release.privacy.max_per_person if release.privacy.one_per_pair else None
+    for pairs in (figures.get("pairs"), answers):
+        if isinstance(pairs, int | float):
+            yield round((1 + math.sqrt(1 + 8 * pairs)) / 2)  # n(n − 1)/2 pairs
+    if isinstance(dimension := figures.get("dimension"), float):
+        yield from (int(dimension), int(dimension) + 1)
 
 
 def is_cut(release: Release) -> bool:
@@ -305,7 +323,7 @@ def _of_a_board(subject: Subject, release: Release) -> Recomputed:
         noise = kind.over(promise, facts.horizon, facts.window)
         needed = noise.figures(noise.spread(facts.day))
     except PrivacyError as error:
-        raise UnknownNoiseError(f"no such noise can be calibrated here: {error}") from None
+        raise ImpossibleNoiseError(f"no such noise can have been drawn: {error}") from None
     stated = {name: figure for name, figure in described.items() if name in needed}
     wrong = _different(stated, needed, sampled=False)
     if release.mechanism.name != noise.name:

@@ -202,7 +202,7 @@ def _mechanisms(pack: Pack) -> str:
             f"{release.mechanism.name}: {known}.",
             f"Implemented by {release.made_with}; derived in its source: {', '.join(pack.proofs) or 'no page'}.",
             f"Libraries that draw noise, as installed where this evidence was made: {drawn}.",
-            "Floating point: noise is drawn in whole numbers on a public lattice, by exact samplers or rounded exactly.",
+            "Floating point: noise is drawn in whole numbers on a public lattice, or rounded to it exactly.",
             "Timing: not protected; releases are to be made where nobody unauthorised can time them.",
             blank("how the votes themselves are protected, and who has access to them"),
         ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank import __version__
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.evidence.again import difference
-from quietrank.evidence.noise import UnknownNoiseError, of_all_groups
+from quietrank.evidence.noise import ImpossibleNoiseError, UnknownNoiseError, is_cut, of_all_groups
 from quietrank.evidence.payment import payment_of
 from quietrank.evidence.subject import Subject
 from quietrank.promise.privacy import plain_number
@@ -159,8 +159,6 @@ def _of_the_file(subject: Subject) -> Iterator[Line]:
 
 def _is_shortened(subject: Subject) -> bool:
     """Whether only the first items of each group are shown, which may be others."""
-    from quietrank.evidence.noise import is_cut
-
     return all(is_cut(one) for _, one in subject.releases)
 
 
@@ -241,11 +239,17 @@ def _of_the_noise(subject: Subject) -> Iterator[Line]:
         yield Line("noise", Verdict.UNKNOWN, str(reason))
         yield Line("loss", Verdict.UNKNOWN, "without the noise its loss cannot be computed")
         return
+    except ImpossibleNoiseError as reason:
+        yield Line("noise", Verdict.BROKEN, str(reason))
+        yield Line("loss", Verdict.UNKNOWN, "there is no such noise, so its loss is not known")
+        return
     wrong = next((one.complaints[0] for _, one in every if one.complaints), None)
     figures = dict(subject.one.mechanism.figures)
     scale = f"scale {figures['scale']:.6g} for sensitivity {figures.get('sensitivity', 0):.6g}, calibrated again"
-    yield _line("noise", wrong, f"{subject.one.mechanism.name} noise, {scale} from the promise")
     _, one = every[0]
+    shown = 0 if isinstance(subject.one, TopRelease) else len(subject.one)
+    unseen = f"; it is that of {one.items} items, of which {shown} are shown" if 0 < shown < one.items else ""
+    yield _line("noise", wrong, f"{subject.one.mechanism.name} noise, {scale} from the promise{unseen}")
     if wrong is not None:
         yield Line(
             "loss", Verdict.UNKNOWN, "the noise in the file is not that of its promise, so its loss is not known"
