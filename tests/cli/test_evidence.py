@@ -5,26 +5,45 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
+import quietrank as qr
 from quietrank.auditing.run import Sizes
-from quietrank.evidence import attacked
-from tests.cli.running import PEOPLE, Run
+from quietrank.evidence import attacked, pack
+from tests.cli.running import COLUMNS, GOOD, Run
+from tests.helpers import write_csv
 
 TINY = Sizes(1, 0, 200, 50, 100, 100, 8, 1, 0, beside=0)
 FILES = ("evidence.html", "evidence.json", "registry.yaml")
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release, its tally, the ledger that paid for it, and votes."""
+    folder = tmp_path_factory.mktemp("once")
+    votes = qr.read_votes(write_csv(folder / "votes.csv", GOOD, COLUMNS), items=["x", "y", "z"])
+    ledger = qr.Ledger.create(folder / "budget.db", 3, data="drinks", unit="person")
+    privacy = qr.Privacy(epsilon=1, unit="person", max_per_person=2)
+    tally = qr.noisy_tally(votes, privacy, mechanism="laplace", ledger=ledger)
+    tally.to_json(folder / "tally.json")
+    qr.rerank(tally).to_json(folder / "release.json")
+    return folder
+
+
 @pytest.fixture
-def paid(run: Run, votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def paid(once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of these files."""
     monkeypatch.setattr(attacked, "quick_sizes", lambda: TINY)
-    ledger = tmp_path / "budget.db"
-    assert run("ledger", "new", ledger, "--data", "drinks", "--unit", "person", "--epsilon", 3).code == 0
-    files = ("--ledger", ledger, "--out", tmp_path / "release.json", "--save-tally", tmp_path / "tally.json")
-    assert run("rank", votes, *PEOPLE, "--items", "x,y,z", "--mechanism", "laplace", *files).code == 0
-    return tmp_path
+    return Path(shutil.copytree(once, tmp_path / "paid"))
+
+
+@pytest.fixture
+def no_attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack is run where it is the question."""
+    monkeypatch.setattr(pack, "audited", lambda subject, **options: attacked.Audited(None, "it takes long"))
 
 
 def test_verify_prints_line_by_line(run: Run, paid: Path) -> None:
@@ -64,6 +83,7 @@ def test_evidence_writes_three_files(run: Run, paid: Path) -> None:
     assert (mine.code, "not replaced" in mine.stderr) == (1, True)
 
 
+@pytest.mark.usefixtures("no_attack")
 def test_evidence_about_an_edited_release_is_written_and_fails(run: Run, paid: Path) -> None:
     """The pack says what is wrong, and so does the exit code."""
     values = json.loads((paid / "release.json").read_text())
@@ -74,6 +94,7 @@ def test_evidence_about_an_edited_release_is_written_and_fails(run: Run, paid: P
     assert "This release does not hold" in (paid / "pack" / "evidence.html").read_text()
 
 
+@pytest.mark.usefixtures("no_attack")
 def test_the_page_about_evidence_runs(run: Run, paid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its commands as they stand, and the lines that it shows of `verify`."""
     page = (Path(__file__).parent.parent.parent / "docs" / "evidence.md").read_text(encoding="utf-8")

@@ -100,8 +100,8 @@ def bounds_kept(case: Case, sizes: Sizes) -> Finding:
     began = time.perf_counter()
     moves = bounds.check(case, sizes.pairs, sizes.releases, sizes.beside, all_pairs=sizes.all_pairs)
     wrong = replace(moves, tight=False).complaints
-    beside = {"the scatter": moves.scatter, "the histogram of votes per person": moves.histogram}
-    seen = "".join(f"; {what} {part:.3f} of what its noise covers" for what, part in beside.items() if part)
+    beside = {"scatter": moves.scatter, "histogram of votes per person": moves.histogram}
+    seen = "".join(f"; a {what}, if one is bought, {part:.3f} of its own" for what, part in beside.items() if part)
     return Finding(
         check="bounds",
         subject=case.name,

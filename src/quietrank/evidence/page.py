@@ -116,6 +116,7 @@ def _audit(pack: Pack) -> str:
         [
             f"<p>{text(f'{verdict} ({confidence}; the {form} form, {audit.seconds:.0f} seconds, here and now).')}</p>",
             _table("What was attacked", heads, rows, wide=(1,)),
+            "<h3>What each check found</h3>",
             listed(details),
             "<h3>As in the release</h3>",
             f"<p>{text(', '.join(known.same))}.</p>",
@@ -147,7 +148,7 @@ def _payment(paid: Payment) -> list[tuple[str, str]]:
         ("Budget", in_words(paid.terms)),
         (
             "Entry",
-            f"{entry.id}, number {link.number} of {link.entries}; the ledger has paid for {paid.payments} releases",
+            f"{entry.id}, number {link.number} of {link.entries}; releases paid for so far: {paid.payments}",
         ),
         ("When", entry.when),
         ("For what", entry.what),
