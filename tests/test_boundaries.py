@@ -22,7 +22,7 @@ RULES = Rules(
         ),
         "confidential": ("votes",),
         "crossing": ("crossing",),
-        "both": ("__init__", "__main__", "pipeline", "boards", "demo", "auditing", "app", "cli"),
+        "both": ("__init__", "__main__", "pipeline", "boards", "demo", "auditing", "evidence", "app", "cli"),
     },
     may_see={
         "public": ("public",),
@@ -42,6 +42,7 @@ RULES = Rules(
         ("pipeline",),
         ("boards",),
         ("demo", "auditing"),
+        ("evidence",),
         ("app",),
         ("cli",),
         ("__init__", "__main__"),
@@ -214,7 +215,7 @@ def test_the_command_line_seeds_only_simulations() -> None:
 def test_the_audit_stays_on_its_side() -> None:
     """Nothing that makes a release knows the audit, which makes up its votes and takes none from the caller."""
     users = {name for name in SOURCES if any(other.partition(".")[0] == "auditing" for other in imports(name, SOURCES))}
-    assert {name.partition(".")[0] for name in users} <= {"auditing", "cli", "__init__"}
+    assert {name.partition(".")[0] for name in users} <= {"auditing", "evidence", "cli", "__init__"}
     assert not any("votes" in argument.arg for argument in _arguments("auditing.run", "audit"))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import signal
+
 import numpy as np
 import pytest
 
@@ -58,3 +62,20 @@ def test_p_values_are_uniform_on_sound_noise() -> None:
 
 def test_bins_that_cannot_occur_are_noticed() -> None:
     assert pearson(np.array([500, 0, 500]), np.array([0.45, 0.1, 0.45])) < LEVEL
+
+
+def test_a_copy_that_dies_has_drawn_nothing() -> None:
+    """Two copies of a process that crash are not two that drew the same; copies that draw the same are seen."""
+
+    def die() -> bytes:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return b"not reached"
+
+    assert distribution.in_children(die) == []
+    assert distribution.in_children(lambda: b"the same") == [b"the same"] * 2
+
+
+def test_a_copy_clears_nothing_away() -> None:
+    """It has the engine's objects without the engine's threads: to clear them away may crash it."""
+    assert distribution.in_children(lambda: str(gc.isenabled()).encode()) == [b"False"] * 2
+    assert gc.isenabled()

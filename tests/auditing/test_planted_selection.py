@@ -185,7 +185,7 @@ def test_the_lower_bound_is_near(epsilon: float) -> None:
 def test_the_black_box_finds_nine_tenths(epsilon: float) -> None:
     """With as many runs as the full audit has."""
     case = VOTES.of_epsilon(epsilon)
-    runs = run._runs(case, run.FULL)
+    runs = run.runs_of(case, run.FULL)
     parts = [run.draw_scores(case, of_one, runs) for of_one in (True, False)]
     found = run.black_box_finding(case, parts, RISK).measured
     assert found is not None

@@ -8,6 +8,7 @@ chi-square test.
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import math
 import os
@@ -312,7 +313,11 @@ def repeated(calibrated: Calibrated, sides: Sides) -> list[str]:
 
 
 def in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
-    """What forked copies of this process draw: a generator seeded before the fork would give all of them the same."""
+    """What forked copies of this process draw: a generator seeded before the fork would give all of them the same.
+
+    A copy has the objects of the engine that counts votes, without its threads, and may crash when it clears them away:
+    so it clears nothing away, and if it dies without an answer, it has drawn nothing.
+    """
     if not hasattr(os, "fork"):
         return []
     answers = []
@@ -320,6 +325,7 @@ def in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
         receive, send = os.pipe()
         child = os.fork()
         if child == 0:
+            gc.disable()
             try:
                 os.write(send, work())
             finally:
@@ -328,7 +334,7 @@ def in_children(work: Callable[[], bytes], children: int = 2) -> list[bytes]:
         with os.fdopen(receive, "rb") as stream:
             answers.append(stream.read())
         os.waitpid(child, 0)
-    return answers
+    return [answer for answer in answers if answer]
 
 
 # ---- the ledger comes first ---------------------------------------------------------------------------------------

@@ -369,12 +369,12 @@ def audit(
             f"{option('neighbours')}"
         )
     began = time.perf_counter()
-    outcomes = list(_all(jobs, workers or os.cpu_count() or 1, progress))
+    outcomes = list(outcomes_of(jobs, workers or os.cpu_count() or 1, progress))
     findings = [result for result in outcomes if isinstance(result, Finding)]
     for case in attacked:
         parts = [result for result in outcomes if isinstance(result, Scores) and result.case == case]
         findings.append(black_box_finding(case, parts, risk_each))
-    return Audit(tuple(sorted(findings, key=_place)), risk, quick, time.perf_counter() - began)
+    return Audit(tuple(sorted(findings, key=place_of)), risk, quick, time.perf_counter() - began)
 
 
 def _checked_epsilon(argument: object) -> float:
@@ -434,8 +434,8 @@ def _jobs(
     published = chosen.among(streams.board_cases(epsilon, quick=quick))
     each = risk / max(1, len(attacked) + len(fitted) + len(sealed) + 2 * len(published))
     jobs: list[Job] = []
-    for case in sorted(attacked, key=lambda case: -_runs(case, sizes)):
-        for of_one, runs in itertools.product((True, False), _parts(_runs(case, sizes))):
+    for case in sorted(attacked, key=lambda case: -runs_of(case, sizes)):
+        for of_one, runs in itertools.product((True, False), parts_of(runs_of(case, sizes))):
             jobs.append(partial(draw_scores, case, of_one, runs))
     jobs += [partial(board_loss_check, case, sizes, each) for case in published]
     jobs += [partial(growing_check, case, sizes) for case in chosen.among(growing_cases(epsilon, quick=quick))]
@@ -466,7 +466,7 @@ def _first_of_each(cases: list[Case]) -> list[Case]:
     return list({case.releases_per_unit: case for case in reversed(cases)}.values())
 
 
-def _runs(case: Case, sizes: Sizes) -> int:
+def runs_of(case: Case, sizes: Sizes) -> int:
     """Black-box runs per neighbour: enough for 0.9 ε, or as many as the time allows."""
     if case.perturbed:
         return sizes.slow_runs
@@ -478,15 +478,15 @@ def _runs(case: Case, sizes: Sizes) -> int:
     return min(sizes.most_runs, round(4 * runs if first else runs))
 
 
-def _parts(runs: int) -> list[int]:
+def parts_of(runs: int) -> list[int]:
     return [min(PART, runs - start) for start in range(0, runs, PART)]
 
 
-def _place(finding: Finding) -> tuple[int, str, float]:
+def place_of(finding: Finding) -> tuple[int, str, float]:
     return ("bounds", "loss", "noise", "black box").index(finding.check), finding.subject, finding.epsilon
 
 
-def _all(jobs: list[Job], workers: int, progress: Progress | None) -> Iterator[Any]:
+def outcomes_of(jobs: list[Job], workers: int, progress: Progress | None) -> Iterator[Any]:
     """The results as they come; several workers are copies of this process, made before anything else is done.
 
     A process that has already used the database engine has its threads, and a copy of it may crash: then this

@@ -162,7 +162,7 @@ def statistics(tallies: Tallies, calibrated: Calibrated) -> Integers:
 
 
 def _statistic(counted: AnyTally, calibrated: Calibrated) -> Integers:
-    if isinstance(counted, PairTally):
+    if isinstance(counted, PairTally) and calibrated.statistic.by_pair:
         return pair_wins(counted)
     return np.asarray(crossing.exact_values(counted, calibrated))
 

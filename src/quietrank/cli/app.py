@@ -19,6 +19,7 @@ from quietrank.cli.browser import browse
 from quietrank.cli.check import check
 from quietrank.cli.deliver import complain
 from quietrank.cli.demo import demo
+from quietrank.cli.evidence import evidence
 from quietrank.cli.fit import fit
 from quietrank.cli.ledger import ledger_app
 from quietrank.cli.options import Command, Group
@@ -29,6 +30,7 @@ from quietrank.cli.rerank import rerank
 from quietrank.cli.simulate import simulate
 from quietrank.cli.start import start
 from quietrank.cli.synthetic import synthetic
+from quietrank.cli.verify import verify
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.render.screen import never_fail_on_a_character, silence_stdout
 
@@ -41,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit):
+for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit, verify, evidence):
     app.command(cls=Command)(command)
 app.command("app", cls=Command)(browse)
 app.add_typer(board_app, name="board")

@@ -21,6 +21,7 @@ from quietrank.ledger.file import broken, reading, writing
 from quietrank.ledger.records import (
     FORMAT,
     Entry,
+    Link,
     State,
     Terms,
     as_values,
@@ -242,6 +243,18 @@ class BudgetLedger:
                 for id_, values, spend, spent in self._history(db)
                 if "topic" not in values
             ]  # fmt: skip
+
+    def link(self, entry: str) -> Link | None:
+        """The place in the chain of the entry with this id; None if there is no such entry."""
+        query = "SELECT number, content, hash FROM entries ORDER BY number"
+        with reading(self.path) as db:
+            state, previous = self._state(db), chained(FORMAT, self.terms.to_text())
+            for number, content, head in db.execute(query):
+                if entry_id(number, head) == entry:
+                    last = entry_id(state.count, state.head)
+                    return Link(number, previous, content, head, state.count, last)
+                previous = head
+        return None
 
     def verify(self) -> str:
         """Check the whole history and return the id of its last entry ("0-…" for none); raise if it is broken.

@@ -109,6 +109,22 @@ class Entry:
     """the name under which it was ordered, if it was (`ledger.orders`)"""
 
 
+@dataclass(frozen=True)
+class Link:
+    """An entry's place in the chain, with all that its hash is made of: sha256 of `previous`, a newline, `content`."""
+
+    number: int
+    previous: str
+    """the hash before it"""
+    content: str
+    """the entry as it was written"""
+    hash: str
+    entries: int
+    """how many the ledger has in all, notes about orders and boards among them"""
+    last: str
+    """the id of the last one"""
+
+
 def canonical(values: object) -> str:
     """JSON in a fixed form: equal values give equal text."""
     return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)

@@ -54,6 +54,9 @@ REPORT = Kind("a report", (".html",), lambda path: b'<meta name="generator" cont
 FIT = Kind("a fit", (".json", ".csv"), _json_of("fit"))
 PLAN = Kind("a plan", (".json", ".csv"), _json_of("plan|top-plan|board-plan"))
 AUDIT = Kind("an audit", (".json", ".csv"), _json_of("audit"))
+VERIFICATION = Kind("a verification", (".json", ".csv"), _json_of("verification"))
+EVIDENCE = Kind("evidence", (".json",), _json_of("evidence"))
+REGISTER = Kind("a draft for the registry", (".yaml",), lambda path: _head(path).startswith(b"# quietrank evidence"))
 MEANS = Kind("a table of means", (".csv",), lambda path: _head(path).startswith(b"experiment,method,metric,"))
 VOTES = Kind("votes", (".csv", ".csv.gz", ".parquet"), lambda path: False)
 """synthetic votes look like real ones, so they replace no file"""

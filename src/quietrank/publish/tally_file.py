@@ -147,8 +147,8 @@ def _tally(values: Mapping[str, Any], groups: tuple[str, ...] | None, group_of: 
     if part := unmeasured if scatter is None else scatter.epsilon:
         kept = kept.changed(epsilon=_left(left, part))
     noise = _noise(values, kept)
-    _require(scatter is None or _is_bought(scatter, noise, left), "its scatter is not what was paid for")
-    _require(limit is None or _is_chosen(limit, whole), "its limit is not what was paid for")
+    _require(scatter is None or is_bought(scatter, noise, left), "its scatter is not what was paid for")
+    _require(limit is None or is_chosen(limit, whole), "its limit is not what was paid for")
     skipped, notes, where = values["rows_skipped"], tuple(values.get("notes", ())), values.get("where")
     _require(isinstance(skipped, bool) and all(isinstance(note, str) for note in notes), "wrong types")
     _require(where is None or isinstance(where, str), "wrong types")
@@ -192,7 +192,7 @@ def _left(epsilon: float, part: float) -> float:
     return rest_of(epsilon, part)
 
 
-def _is_chosen(limit: ChosenLimit, promise: Promise) -> bool:
+def is_chosen(limit: ChosenLimit, promise: Promise) -> bool:
     """Whether its noise is the one that this part of ε buys, and the limit the one that is kept."""
     histogram = limit_noise(promise)
     known = (0.0, 0.0) if histogram is None else (histogram.noise.scale, histogram.epsilon)
@@ -200,7 +200,7 @@ def _is_chosen(limit: ChosenLimit, promise: Promise) -> bool:
     return kept and (limit.scale, limit.epsilon) == known
 
 
-def _is_bought(scatter: Scatter, noise: Calibrated, epsilon: float) -> bool:
+def is_bought(scatter: Scatter, noise: Calibrated, epsilon: float) -> bool:
     """Whether its noise is the one that this part of ε buys."""
     bought = scatter_noise(noise, epsilon, scatter.epsilon)
     return replace(scatter, value=0.0) == bought.released(scatter.around, 0, scatter.bits)
@@ -218,7 +218,7 @@ def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:
     _require(share in (statistic.offered or (1,)), NOT_ITS_NOISE)
     noise = mechanism.calibrate(promise, statistic.with_share(share))
     figures = dict(NoiseRecord.from_dict(values["mechanism"]).figures)
-    noise = _at_its_price(noise, figures)
+    noise = at_its_price(noise, figures)
     described = (promise.privacy, _fraction(values["step"]), share, values["law"], figures)
     _require(
         described == (noise.privacy, noise.step, noise.share, noise.law.to_dict(), dict(noise.figures)),
@@ -227,7 +227,7 @@ def _noise(values: Mapping[str, Any], promise: Promise) -> Calibrated:
     return noise
 
 
-def _at_its_price(noise: Calibrated, figures: Mapping[str, Any]) -> Calibrated:
+def at_its_price(noise: Calibrated, figures: Mapping[str, Any]) -> Calibrated:
     """What ties cost is relative to counts without them, whose clip nobody knows any more: it is taken as it stands."""
     price = {name: figures.get(name, figure) for name, figure in noise.figures if name == "ties_price"}
     return replace(noise, figures=tuple((dict(noise.figures) | price).items()))

@@ -7,11 +7,7 @@ nothing else. All of it comes from the release, and every text from there is esc
 from __future__ import annotations
 
 import base64
-import hashlib
-from collections.abc import Iterable, Sequence
-from functools import cache
-from html import escape
-from importlib.resources import files
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
@@ -25,7 +21,13 @@ from quietrank.render.cells import PER_TIME_SHOWN, Column, columns
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, notes_of, promise_notes, proof, symbols, unprotected
 from quietrank.render.page_figure import Axis, caption, description, forest
-from quietrank.render.screen import visible
+from quietrank.render.parts import data as _data
+from quietrank.render.parts import definitions as _definitions
+from quietrank.render.parts import file as _file
+from quietrank.render.parts import listed as _list
+from quietrank.render.parts import paragraphs as _paragraphs
+from quietrank.render.parts import policy as _policy
+from quietrank.render.parts import text as _text
 from quietrank.render.table import noise_notes as noise_sentences
 
 if TYPE_CHECKING:
@@ -112,11 +114,11 @@ def _page(
         statement=_text(result.statement), noise=_paragraphs(noise),
         symbol_notes=_paragraphs(promise_notes(privacy)), symbols=_definitions(symbols(release)),
         unprotected=_list(
-            unprotected(privacy, grouped=_has_groups(result), where=release.where, board=_is_of_a_board(release))
+            unprotected(privacy, grouped=has_groups(result), where=release.where, board=is_of_a_board(release))
         ),
         assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
         spent=_paragraphs(_spent(result, remaining)), made_with=_text(release.made_with),
-        checkable=_list(_checkable(release)), unchecked=_list(_unchecked(release)),
+        checkable=_list(_checkable(release)), unchecked=_list(unchecked(release)),
         json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
     )  # fmt: skip
 
@@ -144,24 +146,6 @@ def _listed(release: TopRelease, group: str, names: Sequence[str]) -> str:
 
 
 # ---- head ------------------------------------------------------------------------------------------------------------
-
-
-@cache
-def _file(name: str) -> str:
-    """A file that stands beside this module."""
-    return (files("quietrank.render") / name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """What a browser may load and run: this style, this script, and pictures inside the page."""
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(block: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()}"
 
 
 def _title(result: Release | GroupedRelease) -> str:
@@ -285,7 +269,7 @@ def noise_notes(release: Release) -> list[str]:
 
 def _spent(result: Release | GroupedRelease | TopRelease, remaining: str | None) -> list[str]:
     """The price, who recorded it, and what is left if that is to be known."""
-    privacy, groups = result.privacy, " for all groups together" if _has_groups(result) else ""
+    privacy, groups = result.privacy, " for all groups together" if has_groups(result) else ""
     price = f"ε = {plain_number(privacy.epsilon)}, δ = {plain_number(privacy.delta)}{groups}."
     entry = (
         f"It was paid from a ledger, entry {result.ledger_entry}."
@@ -295,11 +279,11 @@ def _spent(result: Release | GroupedRelease | TopRelease, remaining: str | None)
     return [price, entry, *([] if remaining is None else [f"What remains: {remaining}"])]
 
 
-def _is_of_a_board(release: Release | TopRelease) -> bool:
+def is_of_a_board(release: Release | TopRelease) -> bool:
     return "board" in dict(release.mechanism.figures)
 
 
-def _has_groups(result: Release | GroupedRelease | TopRelease) -> bool:
+def has_groups(result: Release | GroupedRelease | TopRelease) -> bool:
     return getattr(result, "by", None) is not None
 
 
@@ -320,7 +304,7 @@ def _checkable(release: Release | TopRelease) -> list[str]:
     return checks
 
 
-def _unchecked(release: Release | TopRelease) -> list[str]:
+def unchecked(release: Release | TopRelease) -> list[str]:
     """What a reader has to take on trust."""
     paid = release.ledger_entry is not None
     other = (
@@ -331,28 +315,3 @@ def _unchecked(release: Release | TopRelease) -> list[str]:
         "That the noise was drawn as described, once, and that nobody chose among several runs.",
         other,
     ]
-
-
-# ---- HTML ------------------------------------------------------------------------------------------------------------
-
-
-def _text(text: str) -> str:
-    """Text as it is safe in a page, between tags and within quotes."""
-    return escape(visible(text)).replace(" %", "&nbsp;%")
-
-
-def _list(sentences: Iterable[str]) -> str:
-    return "<ul>\n" + "\n".join(f"<li>{_text(sentence)}</li>" for sentence in sentences) + "\n</ul>"
-
-
-def _paragraphs(sentences: Iterable[str]) -> str:
-    return "\n".join(f"<p>{_text(sentence)}</p>" for sentence in sentences)
-
-
-def _definitions(facts: Iterable[tuple[str, str]]) -> str:
-    return "<dl>\n" + "\n".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts) + "\n</dl>"
-
-
-def _data(kind: str, content: str) -> str:
-    """A file inside the page, as a link that can be saved."""
-    return f"data:{kind};base64,{base64.b64encode(content.encode()).decode()}"

@@ -1,0 +1,92 @@
+"""A release and the noisy tally behind it in; the first thing in which the tally gives another release, if any, out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from quietrank.errors import QuietrankError
+from quietrank.estimate.noisy import GroupedTally, NoisyTally
+from quietrank.evidence.subject import Subject
+from quietrank.pipeline import Request, release_of
+from quietrank.publish.grouped import GroupedRelease
+from quietrank.publish.release import Release
+from quietrank.publish.view import Scale, View
+from quietrank.statistics.method import Ties
+
+ALIKE = 1e-7
+"""relative: scores are fitted and intervals are sampled, and other machines round differently"""
+
+
+def difference(
+    subject: Subject, tally: NoisyTally | GroupedTally, tell: Callable[[float], None] = lambda done: None
+) -> str | None:
+    """The first thing in which the release made again from the tally is another; None if it is the same."""
+    first: str | None = None
+    for request in _requests(subject):
+        try:
+            again = release_of(tally, request, tell).top(_shown(subject))
+        except QuietrankError as error:
+            return f"the tally cannot give such a release: {error}"
+        found = next(_differences(subject.values, again.to_dict()), None)
+        if found is None:
+            return None
+        first = first or found
+    return first
+
+
+def _shown(subject: Subject) -> int:
+    """How many items the release shows."""
+    return max((len(release) for _, release in subject.releases), default=1)
+
+
+def _requests(subject: Subject) -> Iterator[Request]:
+    """What was asked for, from what the release says: its ridge was chosen or given, so both are tried."""
+    _, release = subject.releases[0]
+    certainty = release.certainty
+    view = View(scale=release.scale, anchor=_anchor(release))
+    if certainty is not None:
+        view = replace(view, level=certainty.level, simultaneous=certainty.simultaneous)
+    overall = isinstance(subject.result, GroupedRelease) and subject.result.overall is not None
+    ties = Ties.HALF if release.ties is None else Ties.DAVIDSON
+    ridges = {"auto": None} | ({} if release.gamma is None else {release.gamma: None})
+    for gamma in ridges:
+        yield Request.of("auto", release.method, gamma, view=view, overall=overall, ties=ties)  # type: ignore[arg-type]
+
+
+def _anchor(release: Release) -> tuple[str, float] | None:
+    """An item of Elo points without an interval is the one that the others are relative to."""
+    if release.scale is not Scale.ELO:
+        return None
+    fixed = [row for row in release if row.score_low == row.score == row.score_high]
+    return (fixed[0].item, fixed[0].score) if len(fixed) == 1 else None
+
+
+def _differences(published: Any, again: Any, place: str = "") -> Iterator[str]:
+    """Where two sets of plain values differ; which version wrote them does not matter."""
+    if isinstance(published, dict) and isinstance(again, dict):
+        for name in published:
+            if name != "made_with":
+                yield from _differences(published[name], again.get(name), f"{place}.{name}" if place else name)
+    elif isinstance(published, list) and isinstance(again, list) and len(published) == len(again):
+        for k, (one, other) in enumerate(zip(published, again, strict=True)):
+            yield from _differences(one, other, f"{place}[{k}]")
+    elif not _alike(published, again):
+        yield f"{place} is {_short(published)} in the release, and {_short(again)} from the tally"
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool) or not _are_numbers(one, other):
+        return bool(one == other)
+    return math.isclose(one, other, rel_tol=ALIKE, abs_tol=1e-12)
+
+
+def _are_numbers(one: Any, other: Any) -> bool:
+    return isinstance(one, int | float) and isinstance(other, int | float)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
