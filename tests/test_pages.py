@@ -12,7 +12,7 @@ from docs import blocks
 ROOT = Path(__file__).parent.parent
 WRITTEN = ("docs/api.md", "docs/cli.md", "docs/benchmarks.md")
 """by scripts, with tests of their own"""
-SLOW = ("docs/planning.md", "docs/audit.md", "docs/boards.md", "docs/arena.md", "docs/paper.md")
+SLOW = ("docs/planning.md", "docs/audit.md", "docs/boards.md", "docs/arena.md", "docs/evidence.md", "docs/paper.md")
 """whose commands take a minute; in make test, they are read"""
 PAGES = sorted(
     path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
