@@ -26,7 +26,8 @@ slow: .venv/installed
 
 # The report and the app in a real browser; needs a Chromium on the path, such as Debian's package chromium, and npm.
 browser: .venv/browser
-	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -n 2 -m "browser and not slow"
+	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -n 2 -m "browser and not slow" || \
+	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest --last-failed --last-failed-no-failures none -m "browser and not slow"
 
 browser-slow: .venv/browser
 	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -s -m "browser and slow"
