@@ -243,6 +243,8 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
     )
     foreseen: reactive.Value[TagChild] = reactive.Value(None, name="foreseen")
     offered: reactive.Value[tuple[Wish, Path, Offer] | None] = reactive.Value(None, name="offered")
+    ready: reactive.Value[bool] = reactive.Value(False, name="ready")
+    """whether a price can be asked for; the button is made anew only if that changes, or a click on it may be lost"""
     chosen: list[Any] = [None]
     """wish and ledger, as of the last change"""
 
@@ -279,6 +281,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
         chosen[0] = now, ledger()
         if chosen[0] == before:
             return
+        ready.set(isinstance(now, Wish))
         offers.stop()
         offered.set(None)
         errors = errors_for(now.in_options(), OPTIONS, "release-all") if isinstance(now, QuietrankError) else {}
@@ -461,8 +464,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
     def buttons() -> TagChild:
         agreed = offered()
         if agreed is None:
-            ready = isinstance(wish(), Wish)
-            return ui.input_action_button("prepare", "What does it cost?", class_="main", disabled=not ready)
+            return ui.input_action_button("prepare", "What does it cost?", class_="main", disabled=not ready())
         offer = agreed[2]
         text = "Release it: it is paid for" if offer.paid else f"Spend ε = {plain_number(offer.epsilon)} and release"
         return ui.input_action_button("spend", text, class_="main spend")
