@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import shutil
 from pathlib import Path
 
@@ -95,20 +93,6 @@ def test_evidence_about_an_edited_release_is_written_and_fails(run: Run, paid: P
 
 
 @pytest.mark.usefixtures("no_attack")
-def test_the_page_about_evidence_runs(run: Run, paid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its commands as they stand, and the lines that it shows of `verify`."""
-    page = (Path(__file__).parent.parent.parent / "docs" / "evidence.md").read_text(encoding="utf-8")
-    (commands,), (shown,) = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("console", "text"))
-    (paid / "docs").mkdir()
-    monkeypatch.chdir(paid / "docs")
-    outcomes = [run(*shlex.split(line)[2:]) for line in commands.splitlines()]
-    assert [ended.code for ended in outcomes] == [0] * 5
-    rows = outcomes[3].stdout.splitlines()
-    for line in shown.splitlines():
-        expected = " ".join(re.sub(r"1-[0-9a-f]{16}", "", line).split())
-        assert any(expected in " ".join(re.sub(r"1-[0-9a-f]{16}", "", row).split()) for row in rows), expected
-
-
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

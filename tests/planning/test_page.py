@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import quietrank
 from quietrank.cli import app as cli
 from tests.planning.settings import SETTINGS
 
@@ -45,8 +44,8 @@ def test_the_example_is_what_is_printed(
 def test_the_python_of_the_page_about_boards_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """The plan of a panel: its limit, when ranks are shown, and noise of at most twice a single release."""
     page = (DOCS / "boards.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(plan = .*?)```", page, flags=re.DOTALL)
-    exec(compile(example, "boards.md", "exec"), {"qr": quietrank})
+    (example,) = re.findall(r"```python\n(import quietrank as qr\n\nplan = .*?)```", page, flags=re.DOTALL)
+    exec(compile(example, "boards.md", "exec"), {})
     clip, _, relative = capsys.readouterr().out.split()
     assert float(clip) == 5.5
     assert float(relative) <= 2
