@@ -31,7 +31,7 @@ def test_the_example_is_what_is_printed(
     assert example is not None
     command, shown = example.groups()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "104")
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     with pytest.raises(SystemExit) as stopped:
         cli.main()
