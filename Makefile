@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser browser-slow engines wheel audit bench docs figure clean
+.PHONY: demo test lint types unit slow browser browser-slow engines wheel lowest audit bench peers docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -33,7 +33,7 @@ browser-slow: .venv/browser
 	QUIETRANK_REQUIRE_BROWSER=1 $(BIN)/pytest -s -m "browser and slow"
 
 .venv/browser: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/python -m pip install --quiet --constraint constraints/tested.txt --editable '.[browser]'
 	if command -v npm > /dev/null; then npm install --silent --no-save --prefix .venv/axe axe-core@4; fi
 	touch $@
 
@@ -43,16 +43,17 @@ engines: .venv/engines
 	QUIETRANK_REQUIRE_SERVERS=1 $(BIN)/pytest -m "engines and slow" tests/votes/test_failures.py tests/votes/test_spark_cluster.py
 
 .venv/engines: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[postgres,spark]'
+	$(BIN)/python -m pip install --quiet --constraint constraints/tested.txt --editable '.[postgres,spark]'
 	touch $@
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml constraints/tested.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints/tested.txt --editable '.[dev]'
 	touch $@
 
 # What is handed out: wheel and sdist, built twice to the same bytes; then the wheel in an environment of its own, with tests
-# that run beside no checkout. `make wheel PYTHON=python3.13` does it with another Python.
+# that run beside no checkout. `make wheel PYTHON=python3.13` does it with another Python, `make wheel WITH='--constraint
+# constraints/lowest.txt'` with other versions of what it needs.
 wheel: .venv/installed
 	rm -rf dist build/installed
 	for copy in one two; do SOURCE_DATE_EPOCH=1577836800 $(BIN)/python -m build --outdir dist/$$copy . >/dev/null || exit 1; done
@@ -62,16 +63,28 @@ wheel: .venv/installed
 	cp -r tests docs examples benchmarks README.md pyproject.toml build/installed
 	cd build/installed && venv/bin/python -m pytest -q -m "not slow and not browser" $(INSTALLED_TESTS)
 
-WITH ?= --constraint constraints.txt
+WITH ?= --constraint constraints/tested.txt
 INSTALLED_TESTS = tests/test_small_examples.py tests/test_edge.py tests/cli/test_demo.py tests/cli/test_app.py tests/app/test_orders.py
+
+# All tests with the oldest versions that pyproject.toml allows.
+lowest:
+	$(PYTHON) -m venv --clear build/lowest
+	build/lowest/bin/pip install --quiet --constraint constraints/lowest.txt --editable '.[dev]'
+	build/lowest/bin/python -m pytest -n auto -m "not slow and not engines and not browser"
 
 audit: .venv/installed
 	$(BIN)/quietrank audit
 
-# Everything but benchmarks/solver, benchmarks/intervals and benchmarks/accuracy, which take a quarter of an hour each;
-# the peers of the first two are the extra `bench`, which has no solution together with constraints.txt.
+# Everything but benchmarks/solver, benchmarks/intervals and benchmarks/accuracy, which take a quarter of an hour each.
 bench: .venv/installed
 	for name in startup mechanisms million ledger ingest; do $(BIN)/python benchmarks/$$name/run.py || exit 1; done
+
+# The peers of benchmarks/solver and benchmarks/intervals, in build/peers: one of them pins an older NumPy than ours.
+# The versions are a whole solution, so pip need not look for one, which takes it many minutes.
+peers:
+	$(PYTHON) -m venv --clear build/peers
+	build/peers/bin/pip install --quiet --no-deps --requirement constraints/bench.txt --editable .
+	build/peers/bin/pip check
 
 # The site, in site/: pages that scripts write are written, then all are built; a warning or a broken link is an error.
 docs: .venv/docs
@@ -79,7 +92,7 @@ docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .venv/docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --constraint constraints/tested.txt --editable '.[docs]'
 	touch $@
 
 # docs/demo.png of the README, from the release in docs/demo.json

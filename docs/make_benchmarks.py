@@ -14,7 +14,7 @@ HEAD = """# Benchmarks
 
 Written by `make docs` from the folders of `benchmarks/`; do not edit. Speed is measured side by side with a peer, in
 one run on one machine, and reported as a ratio; nothing here is a timed test. Unless a section says otherwise the
-machine had 2 cores and 24 GB, Linux, Python 3.11, and the versions of `constraints.txt`.
+machine had 2 cores and 24 GB, Linux, Python 3.11, and the versions of `constraints/tested.txt`.
 """
 
 
