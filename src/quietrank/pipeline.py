@@ -705,11 +705,12 @@ def _selected(
     by = Method.WINS if request.method is Method.WINS else Method.NET_WINS
     assumed = assumptions(votes.items, privacy, by, votes.skip_invalid, actual_pairs=False)
     chosen = () if limit is None else (limit.note,)
+    notes = (*assumed, *votes.notes(privacy.unit), *chosen, *expected.notes)
     return TopRelease(
         tuple(zip(votes.groups or ("",), (_first(one, choice, request.k) for one in noised), strict=True)),
         len(votes.items), promise.privacy.changed(epsilon=privacy.epsilon),
         NoiseRecord(noise.mechanism.name, noise.figures, expected.by_mechanism), by.value,
-        (*assumed, *chosen, *expected.notes), votes.shape.group, promise.group_of, expected.chances,
+        notes, votes.shape.group, promise.group_of, expected.chances,
         noised[0].ledger_entry, limit,
         votes.condition,
     )  # fmt: skip
@@ -905,7 +906,7 @@ class _Purchase:
         return [
             NoisyTally.of(
                 self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.votes.skip_invalid,
-                notes=self.votes.notes if self.choice.noise.promise.privacy.unit is Unit.PERSON else (),
+                notes=self.votes.notes(self.choice.noise.promise.privacy.unit),
                 alternatives=self.choice.alternatives, limit=self.limit, where=self.votes.condition,
             )
             for one in noised

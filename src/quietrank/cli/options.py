@@ -193,7 +193,19 @@ class VotesOptions:
         ),
     ] = None
     table: Annotated[str | None, place("The table or view to read there, such as schema.votes.", "NAME")] = None
-    query: Annotated[str | None, place("Or the rows of this query.", "SELECT")] = None
+    query: Annotated[
+        str | None,
+        place("Or the rows of this query: one SELECT over one table that looks at a row's own columns only.", "SELECT"),
+    ] = None
+    trust_query: Annotated[
+        bool,
+        place(
+            "Read any other --query too: each of its rows comes from one vote and depends on no other person's rows. "
+            "That is not checked, and the release says so.",
+            None,
+            "--trust-query",
+        ),
+    ] = False
     engine: Annotated[
         str | None, place("What reads VOTES and counts; spark takes its own settings.", choice(VOTE_ENGINES))
     ] = None
@@ -322,8 +334,8 @@ class VotesOptions:
 COLUMNS = (
     "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
     "person", "delimiter", "encoding", "sheet", "input_format", "where", "shape", "pair_columns", "ranking",
-    "unranked", "header_rows", "connect", "table", "query", "engine", "memory_limit", "threads", "temp_dir",
-    "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
+    "unranked", "header_rows", "connect", "table", "query", "trust_query", "engine", "memory_limit", "threads",
+    "temp_dir", "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
 )  # fmt: skip
 
 

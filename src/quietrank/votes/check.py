@@ -246,7 +246,7 @@ def report(votes: Votes, *, people: bool) -> Report:
         filtered=None if votes.where is None else counts.get(FILTERED, 0) // votes.shape.votes_per_row,
         codings=codings,
         understood=_understood(votes),
-        notes=votes.notes,
+        notes=votes.notes(),
     )
 
 

@@ -88,6 +88,8 @@ class Source:
     """the items, where the file itself lists them"""
     secret: str | None = field(default=None, repr=False)
     """the URL of the database, which no message may show"""
+    assumed: str | None = None
+    """what is assumed about where the rows come from, if that is not simply a table or files"""
 
     @property
     def is_sheet(self) -> bool:

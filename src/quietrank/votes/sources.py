@@ -19,6 +19,8 @@ from quietrank.votes.formats.preflib import Codes
 from quietrank.votes.formats.scan import Dialect
 from quietrank.votes.formats.text import first_undecodable
 from quietrank.votes.private import Resources
+from quietrank.votes.queries import assumed_of
+from quietrank.votes.where import PASSES, Marked
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -33,6 +35,8 @@ class Opened:
     """the source, of which only these columns are needed"""
     codes: Codes = ()
     """where the file itself lists the items: each one's name, and what rankings call it"""
+    condition: Marked | None = None
+    """the WHERE of a query that was read"""
 
 
 def open_votes(source: object, dialect: Dialect, place: Place, resources: Resources) -> Opened:
@@ -40,7 +44,7 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
     if place.engine == "spark":
         resources.require_none(SPARK.title)
     if not place.is_files:
-        return _opened(_in_database(place, resources))
+        return _in_database(place, resources)
     # Recognised by module, not by class, so that none of these libraries is imported needlessly.
     library, data = type(source).__module__.partition(".")[0], source
     if paths.is_paths(source):
@@ -51,7 +55,7 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
         table: Any = source
         engine = engine_of(table)
         resources.require_none(f"the {engine.title} of this Ibis table")
-        return _opened(files.Source(table, None, "an Ibis table", engine))
+        return _opened(files.Source(table, None, "an Ibis table", engine, assumed=assumed_of(table, engine)))
     if library in _FRAMES:
         frame: Any = data.collect() if type(data).__name__ == "LazyFrame" else data  # type: ignore[attr-defined]
         names = getattr(frame, "column_names" if library == "pyarrow" else "columns", None)
@@ -74,15 +78,18 @@ def _in_files(source: object, dialect: Dialect, place: Place, resources: Resourc
     return open_in_spark(source, dialect)
 
 
-def _in_database(place: Place, resources: Resources) -> files.Source:
+def _in_database(place: Place, resources: Resources) -> Opened:
     if place.engine == "spark":
         from quietrank.votes.spark_files import connect_spark
 
         backend = connect_spark()
     else:
         backend = databases.connect(place.connect, resources)
-    table = place.of(backend)
-    return files.Source(table, None, place.name, engine_of(table), secret=place.connect)
+    rows = place.of(backend)
+    engine = engine_of(rows.table)
+    source = files.Source(rows.table, None, place.name, engine, secret=place.connect, assumed=rows.assumed)
+    columns = tuple(name for name in rows.table.columns if name != PASSES)
+    return Opened(columns, lambda needed: source, condition=rows.condition)
 
 
 _FRAMES = ("pandas", "polars", "pyarrow")

@@ -91,8 +91,9 @@ def _staged(votes: Votes) -> Iterator[tuple[Any, str]]:
             return
         own = start_engine()
         with reading(votes.source, "fetching votes"):
-            fetched = table.to_pyarrow()  # noqa: F841  DuckDB finds it by its name
+            own.connection.con.register("fetched", table.to_pyarrow())
             own.connection.con.execute("CREATE TEMP TABLE staged AS SELECT * FROM fetched")
+            own.connection.con.unregister("fetched")
         yield own.connection.con, "staged"
 
 
