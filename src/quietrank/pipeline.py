@@ -18,7 +18,7 @@ import numpy as np
 from quietrank.arrays import Floats
 from quietrank.crossing import Measured, Payment, cross, cross_people, public_votes
 from quietrank.errors import PrivacyError, QuietrankError, SolverError, either, option
-from quietrank.estimate.methods import assumptions, estimate, expected_of, resolve
+from quietrank.estimate.methods import assumptions, estimate, expected_of, resolve, risky_delta
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.estimate.overall import NO_SCORES, OVERALL, overall, require_overall
 from quietrank.estimate.sample import bits_of
@@ -703,9 +703,10 @@ def _selected(
     expected = outlook(choice, request.k, request.method, _public_units(counted.tallies, promise), tell)
     noised = cross(counted.tallies, noise, ledger=ledger, payment=payment)
     by = Method.WINS if request.method is Method.WINS else Method.NET_WINS
-    assumed = assumptions(votes.items, privacy, by, votes.skip_invalid, actual_pairs=False)
+    assumed = assumptions(votes.items, promise.privacy, by, votes.skip_invalid, actual_pairs=False)
     chosen = () if limit is None else (limit.note,)
-    notes = (*assumed, *votes.notes(privacy.unit), *chosen, *expected.notes)
+    risky = risky_delta(promise.privacy, _public_units(counted.tallies, promise))
+    notes = (*assumed, *votes.notes(privacy.unit), *risky, *chosen, *expected.notes)
     return TopRelease(
         tuple(zip(votes.groups or ("",), (_first(one, choice, request.k) for one in noised), strict=True)),
         len(votes.items), promise.privacy.changed(epsilon=privacy.epsilon),

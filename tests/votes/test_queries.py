@@ -14,9 +14,7 @@ from tests.steps import tally_votes
 
 ITEMS = ["x", "y", "z"]
 PERSON = qr.Privacy(1, "person", neighbours="add-remove", max_per_person=2)
-PLANTED = (
-    "select v.person, v.winner, v.loser from votes v where exists (select 1 from votes u where u.person = 'p7')"
-)
+PLANTED = "select v.person, v.winner, v.loser from votes v where exists (select 1 from votes u where u.person = 'p7')"
 """it shows at once whether p7 voted: with them all votes are there, without them none"""
 NOT_BY_ROW = [
     PLANTED,

@@ -308,7 +308,10 @@ def unchecked(release: Release | TopRelease) -> list[str]:
     """What a reader has to take on trust."""
     paid = release.ledger_entry is not None
     other = (
-        "That the ledger holds all releases from these votes." if paid else "That no other release was made of them."
+        "That the ledger holds all releases from these votes, and that the entry named here paid for this one: an "
+        "entry says what was promised, not what came out, so a release that was never paid for can name one."
+        if paid
+        else "That no other release was made of them, and that this one was paid for."
     )
     return [
         "That the votes are real, and who cast them.",

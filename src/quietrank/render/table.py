@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quietrank.promise.privacy import Unit, plain_number
+from quietrank.publish.view import Scale
 from quietrank.render.cells import columns, score_of
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import notes_of
@@ -118,6 +119,8 @@ def noise_notes(release: Release) -> list[Text]:
 def _noise_size(release: Release) -> str:
     """In the unit of what items are ranked by, where that is known."""
     figures, heading = dict(release.mechanism.figures), score_of(release)[0]
+    if release.certainty is not None and _is_share(release) and release.certainty.noise_sd >= 1:
+        return f"it moves each {heading} by more than the whole range, from 0 to 1: these values mean nothing."
     if release.certainty is not None:
         unit = " votes" if release.method in ("net-wins", "wins") else ""
         return (
@@ -129,6 +132,11 @@ def _noise_size(release: Release) -> str:
         said = f"each item's score is off by about ±{noise:.3g} (standard deviation), on purpose. "
         return said + NOISE_FOR.get(str(figures.get("score_noise_for")), "")
     return ""
+
+
+def _is_share(release: Release) -> bool:
+    """Whether scores are between 0 and 1."""
+    return release.method == "win-rate" or (release.method == "bradley-terry" and release.scale is Scale.PROBABILITY)
 
 
 def _remedy(privacy: Privacy) -> str:
@@ -145,7 +153,9 @@ def _alternatives(release: Release) -> str:
     if not others:
         return ""
     costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in (chosen, *others))
-    return f" It is {chosen[0]} noise, the least of those that keep the promise (on counts, in votes: {costs})."
+    clipped = release.privacy.unit is Unit.PERSON and {"ball", "gaussian"} & {name for name, _ in (chosen, *others)}
+    on = "on counts, in votes, relative to what clipping leaves of them" if clipped else "on counts, in votes"
+    return f" It is {chosen[0]} noise, the least of those that keep the promise ({on}: {costs})."
 
 
 def _drowned(release: Release) -> bool:
