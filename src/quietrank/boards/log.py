@@ -1,6 +1,7 @@
 """The public log of a board: its terms, and what was published since; lines of JSON in, a `Log` out.
 
-Each line's hash covers the line and the hash before it, so that nothing that was published can be changed unnoticed.
+Each line's hash covers the line and the hash before it, so that a line that was changed alone is noticed;
+not lines whose hashes were all computed anew.
 """
 
 from __future__ import annotations

@@ -76,8 +76,9 @@ def _parts(calibrated: Calibrated) -> Iterator[Part]:
         }  # fmt: skip
     elif isinstance(noise, KNormNoise) and isinstance(noise.body, SumZero):
         on = names if noise.total is None else str(calibrated.statistic).partition("-and-total")[0]
+        norm = "L1" if noise.total is None else "L1, over all parts"
         yield {
-            "noise": "Laplace given a sum of zero, rounded", "on": on, "norm": "L1" if noise.total is None else "L1, over all parts", **together,
+            "noise": "Laplace given a sum of zero, rounded", "on": on, "norm": norm, **together,
             "scale": float(noise.body.scale * Fraction(step)), "entries": noise.body.size, "step": float(step),
         }  # fmt: skip
         if noise.total is not None:
