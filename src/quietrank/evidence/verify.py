@@ -163,7 +163,7 @@ def _of_the_file(subject: Subject) -> Iterator[Line]:
     yield _line(
         "ranking",
         wrong,
-        "ranks follow from the scores, and lie within their intervals and rank sets; probabilities add up",
+        "ranks follow from the scores, in their intervals and rank sets; probabilities add up",
     )
 
 

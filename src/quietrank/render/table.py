@@ -153,9 +153,11 @@ def _alternatives(release: Release) -> str:
     if not others:
         return ""
     costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in (chosen, *others))
-    clipped = release.privacy.unit is Unit.PERSON and {"ball", "gaussian"} & {name for name, _ in (chosen, *others)}
-    on = "on counts, in votes, relative to what clipping leaves of them" if clipped else "on counts, in votes"
-    return f" It is {chosen[0]} noise, the least of those that keep the promise ({on}: {costs})."
+    # What ball and Gaussian noise are compared by is more than their noise_sd: clipping takes from the votes as well.
+    clipped = ", relative to what clipping leaves of them" if release.privacy.clip is not None else ""
+    return (
+        f" It is {chosen[0]} noise, the least of those that keep the promise (on counts, in votes{clipped}: {costs})."
+    )
 
 
 def _drowned(release: Release) -> bool:
