@@ -51,13 +51,15 @@ engines: .venv/engines
 	$(BIN)/python -m pip install --quiet --constraint constraints/tested.txt --editable '.[dev]'
 	touch $@
 
-# What is handed out: wheel and sdist, built twice to the same bytes; then the wheel in an environment of its own, with tests
+# What is handed out: wheel and sdist, built twice to the same bytes; docs/first-use.md typed into a shell beside the sdist,
+# with the user's own pip; then the wheel in an environment of its own, with tests
 # that run beside no checkout. `make wheel PYTHON=python3.13` does it with another Python, `make wheel WITH='--constraint
 # constraints/lowest.txt'` with other versions of what it needs.
 wheel: .venv/installed
 	rm -rf dist build/installed
 	for copy in one two; do SOURCE_DATE_EPOCH=1577836800 $(BIN)/python -m build --outdir dist/$$copy . >/dev/null || exit 1; done
 	cmp dist/one/*.whl dist/two/*.whl && cmp dist/one/*.tar.gz dist/two/*.tar.gz
+	QUIETRANK_SDIST="$$(echo $(CURDIR)/dist/one/*.tar.gz)" $(BIN)/pytest tests/test_first_use.py
 	$(PYTHON) -m venv --clear build/installed/venv
 	build/installed/venv/bin/pip install --quiet $(WITH) "$$(echo dist/one/*.whl)[app]" pytest hypothesis pandas polars
 	cp -r tests docs examples benchmarks README.md pyproject.toml build/installed
