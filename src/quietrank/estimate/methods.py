@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -155,6 +156,13 @@ def resolve(noisy: NoisyTally, method: Method, ties: Ties = Ties.HALF) -> Method
     exposure = noisy.public_exposure
     equal = exposure is not None and bool(np.all(exposure == exposure[0]))
     return Method.NET_WINS if equal else Method.WIN_RATE
+
+
+def resolve_for_all(tallies: Sequence[NoisyTally], method: Method) -> Method:
+    """One method for all groups: `auto` may differ between them where exposures are public; then the win rate is right
+    for all."""
+    methods = {resolve(one, method) for one in tallies}
+    return methods.pop() if len(methods) == 1 else Method.WIN_RATE
 
 
 @dataclass(frozen=True, eq=False)
