@@ -340,8 +340,8 @@ def write_columns(parts: Iterator[Columns], out: Path | None, note: str | None =
 def _write_csv(parts: Iterator[Columns], stream: IO[str]) -> int:
     writer = csv.writer(stream, lineterminator="\n")
     count = 0
-    for columns in parts:
-        if count == 0:
+    for place, columns in enumerate(parts):
+        if place == 0:  # not where nothing is counted yet: a part may be empty
             writer.writerow(columns)
         writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
         count += len(next(iter(columns.values())))
