@@ -78,12 +78,6 @@ def _geometric(size: int, scale: float) -> list[int]:
     return [k if k < LARGEST_DRAW else k + _geometric(1, scale)[0] for k in draws]
 
 
-def laplace_standard_deviation(scale: float) -> float:
-    """√(2q)/(1 − q) with q = exp(−1/scale), the standard deviation of the discrete Laplace distribution."""
-    q = math.exp(-1 / scale)
-    return math.sqrt(2 * q) / -math.expm1(-1 / scale)
-
-
 @dataclass(frozen=True)
 class LaplaceNoise:
     """Independent discrete Laplace noise on every value."""

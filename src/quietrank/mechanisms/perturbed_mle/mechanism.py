@@ -35,6 +35,7 @@ from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip, Promise
+from quietrank.promise.rounding import float_above
 from quietrank.statistics.scores import SCORES
 from quietrank.statistics.statistic import Spread, Statistic
 
@@ -146,15 +147,10 @@ class PerturbedMLE(Mechanism):
         main = privacy_loss(noise.scale * plan.grid, plan.gamma, calibrated.privacy, plan.link)
         reach = seal_sensitivity(n, distance_bound(n, plan.gamma, plan.tolerance, plan.grid), plan.step)
         seal = laplace_privacy_loss(noise.seal.scale, reach)
-        return Cost.pure(_rounded_up(Fraction(main) + calibrated.promise.tallies_changed * Fraction(seal)))
+        return Cost.pure(float_above(Fraction(main) + calibrated.promise.tallies_changed * Fraction(seal)))
 
     def charged_as(self, statistic: Statistic) -> str:
         return self.name
-
-
-def _rounded_up(value: Fraction) -> float:
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 @dataclass(frozen=True)
