@@ -1,4 +1,4 @@
-"""What all noise of boards has in common: what a day publishes, how it is read back, and what one person may add.
+"""The days of a board in, what they publish and how it is read back out: what all noise of boards has in common.
 
 Day t publishes, for the increments x_j of the tally and for independent draws z_k,
 

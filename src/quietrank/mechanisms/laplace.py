@@ -1,4 +1,4 @@
-"""Laplace noise on the tally, calibrated in the L1 norm; conditioned to sum to zero where there are few items.
+"""A promise in, Laplace noise out: on the tally, calibrated in the L1 norm; given a sum of zero where items are few.
 
 docs/proofs/noisy-tally.md proves the promise, docs/proofs/zonotope.md the form that is conditioned to sum to zero.
 """

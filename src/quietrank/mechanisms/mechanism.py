@@ -1,4 +1,4 @@
-"""What a mechanism is: when it applies, how it is calibrated, what it loses, and the public law of its noise.
+"""A promise and a statistic in, calibrated noise, its loss and its public law out: what a mechanism is.
 
 A mechanism is one object in one file; `registry.py` lists those of the library, and `register` adds others
 (examples/own_mechanism.py). All of it is computed from public values: the promise, the list of items and askable pairs,

@@ -1,4 +1,4 @@
-"""Gaussian noise for a board that is published again and again: one promise for the whole horizon.
+"""A promise with δ in, Gaussian noise for every day of a board out: one promise for the whole horizon.
 
 Day t's increments x_t of the tally are published as y_t = Σ_{j ≤ t} r_{t−j}·x_j + fresh noise, with r the power series
 of a square root of what a board sums up: all days, or the days of a sliding window. A board is then read back as

@@ -1,4 +1,4 @@
-"""Zonotope noise on the tally, calibrated to one answer per person and pair: the K-norm mechanism of Z(G).
+"""A promise of one answer per person and pair in, zonotope noise out: on the tally, the K-norm mechanism of Z(G).
 
 docs/proofs/zonotope.md proves the promise and the draw.
 """

@@ -1,4 +1,4 @@
-"""What a release costs: from the noise to ρ, from ρ to the (ε, δ) that is promised; every rounding towards privacy.
+"""What a release costs: costs in, their sum, and the (ε, δ) that a ρ proves, out; every rounding is towards privacy.
 
 A ρ-zCDP release is (ε, δ)-DP for every ε with the δ of Canonne, Kamath and Steinke, "The Discrete Gaussian for
 Differential Privacy" (2020, proposition 1 of the part on conversions):

@@ -1,4 +1,4 @@
-"""Net wins s_i = (wins_i − losses_i)/2: alone, with the total of all votes, or with exposures.
+"""Exact counts in, net wins s_i = (wins_i − losses_i)/2 out: alone, with the total of all votes, or with exposures.
 
 One vote of weight w on (i, j) adds w(y − ½)(e_i − e_j) to s: an L1 norm of at most w, and of at most m for a unit.
 """

@@ -1,4 +1,4 @@
-"""What a statistic is: its vector, how far one unit can move it in each measure of noise, and how it is read back.
+"""Exact counts in, the vector to publish out, and back; and how far one unit can move it: what a statistic is.
 
 Reaches are given per `change` of one unit's contribution; `Promise.reach` takes the largest over all moves. Each is
 proven in docs/proofs: noisy-tally.md (L1), gaussian.md (L2) and zonotope.md (the gauge).

@@ -1,4 +1,4 @@
-"""The published perturbed MLE, sealed: noise inside the likelihood, and a little more on its minimiser.
+"""A promise in, the published perturbed MLE out, sealed: noise inside the likelihood, and a little on its minimiser.
 
 Minimise NLL(θ) + (γ/2)‖θ‖² + w·θ with Laplace noise w, round the minimiser to a lattice, and add a little more
 noise, because a computer has neither real-valued noise nor an exact minimiser. The argument is in
