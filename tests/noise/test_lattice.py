@@ -15,6 +15,7 @@ from quietrank.arrays import Integers
 from quietrank.auditing import distribution
 from quietrank.errors import PrivacyError
 from quietrank.noise import lattice
+from quietrank.noise.words import LARGEST_DRAW, LARGEST_SCALE
 
 
 @given(st.integers(1, 2**48), st.floats(0.01, 100))
@@ -81,9 +82,9 @@ def test_who_draws_depends_on_the_number_of_values(monkeypatch: pytest.MonkeyPat
 
 def test_many_sums_do_not_wrap() -> None:
     """At the 64-bit limits the sum saturates, as OpenDP's does."""
-    edge = np.full(lattice.MANY + 1, lattice.LARGEST_DRAW, dtype=np.int64)
-    assert (lattice.LaplaceNoise(lattice.LARGEST_SCALE).add_to(edge) > 0).all()
-    assert (lattice.LaplaceNoise(lattice.LARGEST_SCALE).add_to(-edge) < 0).all()
+    edge = np.full(lattice.MANY + 1, LARGEST_DRAW, dtype=np.int64)
+    assert (lattice.LaplaceNoise(LARGEST_SCALE).add_to(edge) > 0).all()
+    assert (lattice.LaplaceNoise(LARGEST_SCALE).add_to(-edge) < 0).all()
 
 
 def test_many_draws_are_fresh_in_every_process() -> None:

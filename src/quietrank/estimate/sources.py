@@ -38,6 +38,8 @@ class NoError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Sources:
+    """What an estimate may be off by, as draws: the noise, and the sample of people."""
+
     noisy: NoisyTally
     estimate: Estimate
     draws: int

@@ -252,11 +252,12 @@ class Mechanism(ABC):
         if not isinstance(statistic, WithTies):
             return self._calibrated(promise, statistic, votes)
         fitted = statistic.at(self.ties_share(promise, statistic))
-        made, without = self._calibrated(promise, fitted, votes), self._calibrated(promise, statistic.base, votes)
+        with_ties = self._calibrated(promise, fitted, votes)
+        without = self._calibrated(promise, statistic.base, votes)
         price: dict[str, Figure] = {
-            "ties_share": float(fitted.kappa), "ties_price": made.noise_sd / without.noise_sd - 1
+            "ties_share": float(fitted.kappa), "ties_price": with_ties.noise_sd / without.noise_sd - 1
         }  # fmt: skip
-        return replace(made, figures=(*made.figures, *price.items()))
+        return replace(with_ties, figures=(*with_ties.figures, *price.items()))
 
     def _calibrated(self, promise: Promise, statistic: Statistic, votes: int | None) -> Calibrated:
         kept, clip = self.keeps(promise, statistic)

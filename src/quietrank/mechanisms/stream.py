@@ -128,9 +128,9 @@ class GaussianBoardNoise(BoardNoise):
         _require(promise)
         base = GAUSSIAN.calibrate(promise, NET_WINS_AND_EXPOSURES)
         assert isinstance(base.statistic, NetWinsAndExposures)
-        made = cls(base.promise, base.statistic, factor, 1.0)
+        reach = cls(base.promise, base.statistic, factor, 1.0).reach
         mu = curve_mu(as_written(promise.privacy.epsilon), as_written(promise.privacy.delta))
-        return cls(base.promise, base.statistic, factor, scale_for(made.reach / STEP**2, mu))
+        return cls(base.promise, base.statistic, factor, scale_for(reach / STEP**2, mu))
 
     @property
     def clip(self) -> Clip:

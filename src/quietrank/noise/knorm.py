@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from quietrank.noise.exact import exactly, exponential_sum, normals, rounded, saturating_sum
+from quietrank.noise.exact import exactly, exponential_sum, normals, rounded
 from quietrank.noise.lattice import LaplaceNoise
 from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
+from quietrank.noise.words import saturating_sum
 from quietrank.promise.graph import Graph
 
 if TYPE_CHECKING:

@@ -17,9 +17,7 @@ import numpy as np
 
 from quietrank.errors import PrivacyError
 from quietrank.noise.exponential import discrete_laplace
-from quietrank.noise.words import LARGEST_DRAW as LARGEST_DRAW
-from quietrank.noise.words import LARGEST_SCALE as LARGEST_SCALE
-from quietrank.noise.words import saturating_sum
+from quietrank.noise.words import LARGEST_DRAW, LARGEST_SCALE, saturating_sum
 
 if TYPE_CHECKING:
     from quietrank.arrays import Integers

@@ -14,7 +14,7 @@ from quietrank.mechanisms.limit import ChosenLimit, limit_noise
 from quietrank.mechanisms.mechanism import Noised
 from quietrank.mechanisms.scatter import rest_of, scatter_noise
 from quietrank.pipeline.limit import epsilon_after, limited_votes
-from quietrank.pipeline.request import Payer, Request, opened, promised
+from quietrank.pipeline.request import Payer, Request, open_ledger, promise_for
 from quietrank.promise.accounting import Ledger
 from quietrank.promise.privacy import Design, Privacy, Unit
 from quietrank.promise.promise import Bounded, Promise
@@ -27,9 +27,9 @@ def make_tally(
     votes: Votes, privacy: Privacy, request: Request, ledger: Payer = None, *, to_save: bool = True
 ) -> NoisyTally | GroupedTally:
     """One noisy tally, or one for each group of the votes; if it is to be saved, with the pairs of a public design."""
-    promise = promised(votes, privacy)
+    promise = promise_for(votes, privacy)
     request.require_groups(votes.groups)
-    budget = opened(ledger)
+    budget = open_ledger(ledger)
     buy = _with_chosen_limit if privacy.chooses_limit else _with_declared_limit
     tallies, votes_in_all = buy(votes, promise, request, budget, save_pairs=to_save)
     if votes.groups is None:
@@ -50,7 +50,7 @@ def _with_declared_limit(
     with counting(votes, bounded, by_pair=by_pair, may_be_empty=may_be_empty, again=bool(scatter_price)) as counted:
         choice = choice or choose(of_counts, request.method, request.mechanism, counted.tallies.rows, request.ties)
         purchase = _Purchase(votes, request, counted, choice, privacy.epsilon, privacy.epsilon, scatter_price)
-        return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
+        return purchase.pay_from(ledger), public_votes(counted.tallies, promise)
 
 
 def _with_chosen_limit(
@@ -68,7 +68,7 @@ def _with_chosen_limit(
         purchase = _Purchase(
             votes, request, counted, choice, privacy.epsilon, left, scatter_price, bought.limit, bought.payment
         )
-        return purchase.paid_from(ledger), public_votes(counted.tallies, promise)
+        return purchase.pay_from(ledger), public_votes(counted.tallies, promise)
 
 
 def _noise_and_bounds(promise: Promise, request: Request) -> tuple[Choice | None, Bounded, bool]:
@@ -106,7 +106,7 @@ class _Purchase:
     payment: Payment | None = None
     """what was paid before, with the limit"""
 
-    def paid_from(self, ledger: Ledger | None) -> list[NoisyTally]:
+    def pay_from(self, ledger: Ledger | None) -> list[NoisyTally]:
         noise, exact = self.choice.noise, self.counted.tallies
         if not self.scatter_price:
             return self._tallies(cross(exact, noise, ledger=ledger, payment=self.payment))

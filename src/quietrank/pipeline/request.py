@@ -67,14 +67,10 @@ class Request:
     ) -> Request:
         """From a caller's arguments, of whatever type."""
         chosen, ranked_by, share = named(mechanism), parse(Method, "method", method), _checked_share(sampling_share)
-        if isinstance(chosen, Selection):
-            raise PrivacyError(
-                f"{option('mechanism', chosen.name)} names the first few items and ranks no others; "
-                f"{either('use top', 'add --only-top K')}, or choose another mechanism"
-            )
+        _require_ranking(chosen)
         all_groups, of_ties = flag("overall", overall), parse(Ties, "ties", ties)
         if of_ties is Ties.DAVIDSON:
-            ranked_by = _with_ties(ranked_by, chosen)
+            ranked_by = _method_for_ties(ranked_by, chosen)
         gamma = "auto" if is_word(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)
@@ -86,15 +82,8 @@ class Request:
             with_options = chosen.with_options(ridge, comparisons_per_item, calibration, link)
             return cls(with_options, Method.AUTO, "auto", view, share)
         if not (comparisons_per_item is None and is_word(calibration, "tight") and is_word(link, "logistic")):
-            raise PrivacyError(
-                f"{option('comparisons_per_item')}, {option('calibration')} and {option('link')} belong to "
-                f"{option('mechanism', 'perturbed-mle')}; leave them out"
-            )
-        if gamma != "auto" and ranked_by is not Method.BRADLEY_TERRY:
-            raise PrivacyError(
-                f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or use that (got "
-                f"{option('method', ranked_by)})"
-            )
+            raise PrivacyError(OF_PERTURBED_MLE)
+        _require_ridge_used(gamma, ranked_by)
         if ranked_by is not Method.AUTO:
             view.require_for(ranked_by)
         return cls(chosen, ranked_by, gamma, view, share, all_groups, of_ties)
@@ -177,6 +166,28 @@ def _checked_share(share: object) -> Share:
     return value
 
 
+OF_PERTURBED_MLE = (
+    f"{option('comparisons_per_item')}, {option('calibration')} and {option('link')} belong to "
+    f"{option('mechanism', 'perturbed-mle')}; leave them out"
+)
+
+
+def _require_ranking(mechanism: Mechanism | None) -> None:
+    if isinstance(mechanism, Selection):
+        raise PrivacyError(
+            f"{option('mechanism', mechanism.name)} names the first few items and ranks no others; "
+            f"{either('use top', 'add --only-top K')}, or choose another mechanism"
+        )
+
+
+def _require_ridge_used(gamma: Gamma, method: Method) -> None:
+    if gamma != "auto" and method is not Method.BRADLEY_TERRY:
+        raise PrivacyError(
+            f"{option('gamma')} belongs to {option('method', 'bradley-terry')}; leave it out, or use that (got "
+            f"{option('method', method)})"
+        )
+
+
 def _require_scores(method: Method) -> None:
     if method not in (Method.AUTO, Method.BRADLEY_TERRY):
         raise PrivacyError(
@@ -184,7 +195,7 @@ def _require_scores(method: Method) -> None:
         )
 
 
-def _with_ties(method: Method, mechanism: Mechanism | None) -> Method:
+def _method_for_ties(method: Method, mechanism: Mechanism | None) -> Method:
     """Davidson's model is one of scores from counts."""
     if isinstance(mechanism, PerturbedMLE) or method not in (Method.AUTO, Method.BRADLEY_TERRY):
         raise PrivacyError(NO_TIES)
@@ -220,7 +231,7 @@ def by_group(votes: Votes) -> Votes:
     return votes
 
 
-def promised(votes: Votes, privacy: Privacy) -> Promise:
+def promise_for(votes: Votes, privacy: Privacy) -> Promise:
     """What is promised for these votes, which must fit it."""
     if not (isinstance(votes, Votes) and isinstance(privacy, Privacy)):
         raise QuietrankError("give what read_votes returned, and a Privacy: rank(read_votes(...), Privacy(...))")
@@ -228,8 +239,8 @@ def promised(votes: Votes, privacy: Privacy) -> Promise:
     return Promise(privacy, votes.items, votes.groups, votes.group_of, votes.leaves_out)
 
 
-def opened(ledger: Payer) -> Ledger | None:
-    """The ledger, opened if it is a path; one that cannot pay is refused before the votes are read."""
+def open_ledger(ledger: Payer) -> Ledger | None:
+    """The ledger, which is opened if it is a path; one that cannot pay is refused before the votes are read."""
     if isinstance(ledger, str | os.PathLike):
         from quietrank.ledger.book import BudgetLedger
 

@@ -12,7 +12,7 @@ from quietrank.mechanisms.limit import ChosenLimit, limit_noise
 from quietrank.mechanisms.mechanism import Noised
 from quietrank.mechanisms.selection import Selection
 from quietrank.pipeline.limit import epsilon_after, limited_votes
-from quietrank.pipeline.request import Payer, TopRequest, opened, promised
+from quietrank.pipeline.request import Payer, TopRequest, open_ledger, promise_for
 from quietrank.promise.accounting import Ledger
 from quietrank.promise.privacy import Privacy, Unit
 from quietrank.promise.promise import Promise
@@ -29,7 +29,7 @@ def make_top(
     votes: Votes, privacy: Privacy, request: TopRequest, ledger: Payer = None, tell: Tell = lambda done: None
 ) -> TopRelease:
     """The first items in order, of each group of the votes."""
-    promise, budget = promised(votes, privacy), opened(ledger)
+    promise, budget = promise_for(votes, privacy), open_ledger(ledger)
     if not privacy.chooses_limit:
         choice = request.choice(promise)
         bounded = choice.noise.promise.bounded(choice.noise.clip)

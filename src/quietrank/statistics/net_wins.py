@@ -65,7 +65,7 @@ class NetWinsAndTotal(NetWins):
     offered = SHARES
 
     def __init__(self, share: Fraction | None = None) -> None:
-        self.fixed = self.offering(share)
+        self.fixed = self.checked_share(share)
 
     def with_share(self, share: Fraction) -> Self:
         return type(self)(share)
@@ -103,7 +103,7 @@ class NetWinsAndExposures(NetWins):
     usual: ClassVar[Fraction] = EXPOSURE_SHARE
 
     def __init__(self, share: Fraction | None = None) -> None:
-        self.fixed, self.beta = self.offering(share), share or self.usual
+        self.fixed, self.beta = self.checked_share(share), share or self.usual
         self.squares = (("net_wins", Fraction(1)), ("exposure", self.beta**2))
 
     def with_share(self, share: Fraction) -> Self:

@@ -119,7 +119,7 @@ class Statistic(ABC):
         """The same with this α or β in its vector and in all its norms; where there is none, the same."""
         return self
 
-    def offering(self, share: Fraction | None) -> Fraction | None:
+    def checked_share(self, share: Fraction | None) -> Fraction | None:
         """The same share, if its reach is derived and its lattice fine enough."""
         if share is not None and share not in self.offered:
             raise AssertionError(f"the share must be one of {', '.join(map(str, self.offered))}, not {share}")

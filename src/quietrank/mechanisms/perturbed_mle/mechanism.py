@@ -30,7 +30,8 @@ from quietrank.mechanisms.perturbed_mle.loss import (
     privacy_loss,
     require_protectable,
 )
-from quietrank.noise.lattice import LARGEST_SCALE, LaplaceNoise, ObjectiveNoise, laplace_privacy_loss, laplace_scale
+from quietrank.noise.lattice import LaplaceNoise, ObjectiveNoise, laplace_privacy_loss, laplace_scale
+from quietrank.noise.words import LARGEST_SCALE
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import Privacy
