@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser browser-slow engines wheel lowest audit bench peers docs figure clean
+.PHONY: demo test lint types unit coverage slow browser browser-slow engines wheel lowest audit bench peers docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -20,6 +20,10 @@ types: .venv/installed
 
 unit: .venv/installed
 	$(BIN)/pytest -n auto -m "not slow and not engines"
+
+# Which lines and branches the tests of `make test` run, command line and app included; less than 95 % is an error.
+coverage: .venv/installed
+	$(BIN)/pytest -n auto -m "not slow and not engines" --cov --cov-report=term --cov-report=html:build/coverage
 
 slow: .venv/installed
 	QUIETRANK_EXAMPLES=thorough $(BIN)/pytest -n auto --dist loadgroup
