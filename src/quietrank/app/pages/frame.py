@@ -29,7 +29,7 @@ def message_for(field: str) -> Tag:
 def field(name: str, control: Tag, hint: TagChild = None, when: str | None = None) -> Tag:
     """An input with its hint and the place for what is wrong with it; `when` says for which choices it is there."""
     about = [] if hint is None else [tags.p({"class": "hint"}, hint)]
-    shown = {} if when is None else {"data-when": _on_this_page(when), "hidden": ""}
+    shown: dict[str, Any] = {} if when is None else {"data-when": _on_this_page(when), "hidden": ""}
     return tags.div(shown, control, *about, message_for(resolve_id(name)))
 
 

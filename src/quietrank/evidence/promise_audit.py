@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 from quietrank import __version__
 from quietrank.auditing.cases import Case
+from quietrank.auditing.checks import FULL, QUICK
 from quietrank.auditing.report import Audit
-from quietrank.auditing.run import FULL, QUICK, Progress, Sizes
+from quietrank.auditing.run import Progress
 from quietrank.auditing.single import Attack, attack
 from quietrank.auditing.streams import BoardCase
 from quietrank.errors import PrivacyError, QuietrankError
@@ -63,7 +64,7 @@ class NotAuditedError(QuietrankError):
 
 
 @dataclass(frozen=True)
-class Audited:
+class PromiseAudit:
     """What the audit found about the promise of a release."""
 
     audit: Audit | None
@@ -81,21 +82,16 @@ class Audited:
         return None if self.audit is None else self.audit.passed
 
 
-def audited(
+def audit_promise(
     subject: Subject, *, full: bool = False, workers: int | None = None, progress: Progress | None = None
-) -> Audited:
+) -> PromiseAudit:
     """Attack exactly this promise, here and now; what cannot be attacked says so."""
     try:
         promise, same, differs = attack_on(subject)
-        audit = attack(promise, FULL if full else quick_sizes(), workers=workers, progress=progress)
+        audit = attack(promise, FULL if full else QUICK, workers=workers, progress=progress)
     except (NotAuditedError, UnknownNoiseError, ImpossibleNoiseError, PrivacyError) as reason:
-        return Audited(None, str(reason))
-    return Audited(audit, "", tuple(same), tuple(differs))
-
-
-def quick_sizes() -> Sizes:
-    """How much work an attack does as a rule: under a minute."""
-    return QUICK
+        return PromiseAudit(None, str(reason))
+    return PromiseAudit(audit, "", tuple(same), tuple(differs))
 
 
 def attack_on(subject: Subject) -> tuple[Attack | BoardCase, list[str], list[str]]:
