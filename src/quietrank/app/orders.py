@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -74,8 +73,8 @@ def place(orders: Path, placed: Placed, temporary: Path) -> Path:
     if (folder / WISH).exists():
         return folder  # placed before
     folder.mkdir(parents=True, exist_ok=True)
-    kept = tuple(_kept(Path(path), folder, temporary) for path in placed.wish.survey.votes)
-    text = Placed(placed.wish.moved(kept), placed.ledger, placed.name, placed.label).to_text()
+    votes = tuple(_keep(Path(path), folder, temporary) for path in placed.wish.survey.votes)
+    text = Placed(placed.wish.moved(votes), placed.ledger, placed.name, placed.label).to_text()
     unfinished = folder / f".{WISH}.{os.getpid()}"
     unfinished.write_text(text, encoding="utf-8")
     sync(unfinished)
@@ -88,18 +87,19 @@ def folder_of(orders: Path, placed: Placed) -> Path:
     return orders / f"{placed.name.replace('/', '-')}-{sha256(str(placed.ledger).encode()).hexdigest()[:8]}"
 
 
-def _kept(path: Path, folder: Path, temporary: Path) -> Path:
-    """The file itself, or where it stays if its window closes."""
+def _keep(path: Path, folder: Path, temporary: Path) -> Path:
+    """Where these votes can be read when their window is closed: an upload is taken into the folder of the order."""
     if not path.is_relative_to(temporary):
         return path
     place = folder / path.name
-    with suppress(FileExistsError):
-        try:
-            os.link(path, place)
-        except OSError as error:
-            if isinstance(error, FileExistsError):
-                raise
-            shutil.copyfile(path, place)
+    try:
+        os.link(path, place)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links; a copy that is cut off must never be taken for the votes
+        unfinished = folder / f".{path.name}.{os.getpid()}"
+        shutil.copyfile(path, unfinished)
+        os.replace(unfinished, place)
     return place
 
 

@@ -319,6 +319,8 @@ class Board:
         unknown = [name for name in gone if name not in self.items]
         if unknown:
             raise BoardError(f"{unknown[0]!r} is not on this board; its items are {', '.join(self.items[:8])}, …")
+        if self.log.retired.union(gone).issuperset(self.items):
+            raise BoardError("no item would be left to show; keep one of them")
         self._append(lambda log: log.with_retired(gone), ledger)
 
     def _append(self, event: Callable[[Log], Log], ledger: str | Path | None) -> None:
