@@ -16,7 +16,7 @@ from quietrank.app import orders
 from quietrank.app.wishes import Survey, Wish
 from quietrank.app.work import Tell
 from quietrank.boards.board import Board
-from quietrank.boards.page import history_svg, page
+from quietrank.boards.page import page
 from quietrank.errors import QuietrankError
 from quietrank.estimate.methods import estimate
 from quietrank.estimate.noisy import GroupedTally
@@ -266,8 +266,6 @@ class BoardShown:
     html: str | None
     """of the last day; None while it is hidden"""
     hidden: str | None
-    history: str | None
-    """SVG"""
     report: str | None
     ends_soon: str | None
 
@@ -277,10 +275,8 @@ def look_at_board(tell: Tell, path: Path) -> BoardShown:
     board = Board.open(path)
     tell("comparing items", None)
     if (hidden := board.hidden()) is not None:
-        return BoardShown(board.summary(), None, hidden, None, None, board.ends_soon)
-    return BoardShown(
-        board.summary(), summary(board.release()), None, history_svg(board), page(board), board.ends_soon
-    )  # fmt: skip
+        return BoardShown(board.summary(), None, hidden, None, board.ends_soon)
+    return BoardShown(board.summary(), summary(board.release()), None, page(board), board.ends_soon)
 
 
 def update_board(tell: Tell, path: Path, survey: Survey, days: dict[str, Any]) -> list[int]:

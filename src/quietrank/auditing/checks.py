@@ -184,7 +184,7 @@ def seal_check(case: Case, sizes: Sizes, risk: float) -> Finding:
         one, other = _tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
         fits = seal.fits(case, one, sizes.draws // 4)
         wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
-        wrong += seal.flaws(case, [one, other], sizes.draws // 40).found
+        wrong += seal.flaws(case, [one, other], sizes.draws // 40)
         wrong += [*seal.repeated(case, one), *seal.ledger_first(case, one)]
     return _noise_finding(case, wrong, fits, sizes.draws // 4, began)
 

@@ -58,7 +58,7 @@ def fields(pack: Pack) -> Fields:
             "privacy_loss": _loss(pack),
             "deployment_model": _model(pack),
             "implementation": _implementation(pack),
-            "administrative": _administrative(pack),
+            "administrative": _administrative(),
         },
     }
 
@@ -245,7 +245,7 @@ def _audit(pack: Pack) -> str:
     return f"The promise was attacked by quietrank's own audit when the evidence was made: {verdict}."
 
 
-def _administrative(pack: Pack) -> Fields:
+def _administrative() -> Fields:
     return {
         "evidence_sources": LeftOut("what describes the deployment, each under a name of its own"),
         "status": "Draft",

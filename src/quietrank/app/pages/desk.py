@@ -13,6 +13,7 @@ from shiny import reactive
 from shiny.session import Session
 
 from quietrank.app import orders
+from quietrank.app.scratch import ORDERS
 from quietrank.app.tasks import Looked
 from quietrank.app.wishes import Survey
 from quietrank.app.work import Job, State
@@ -24,7 +25,6 @@ OFTEN = 0.25
 MOST_KEPT = 300
 USUAL_EPSILON = 1
 """in the fields of the plan and of the release, until somebody says otherwise"""
-ORDERS = "orders"
 
 
 @dataclass

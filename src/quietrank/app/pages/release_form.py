@@ -23,6 +23,7 @@ from quietrank.app.pages.frame import (
     text_field,
     working,
 )
+from quietrank.app.tasks import METHODS
 from quietrank.app.wishes import Survey, Wish
 from quietrank.errors import QuietrankError
 from quietrank.mechanisms.registry import MECHANISMS
@@ -30,7 +31,6 @@ from quietrank.promise.privacy import AUTO
 from quietrank.promise.words import DESIGNS, PUBLIC, RANDOM, SECRET
 
 FORM = "form-release"
-METHODS = ("auto", "net-wins", "wins", "win-rate", "bradley-terry")
 OPTIONS = {
     "--unit": "release-unit",
     "--max-per-person": "release-max_per_person",
@@ -137,7 +137,7 @@ def _publication_fields() -> list[Tag]:
         more(
             "Details",
             row(
-                select_field("method", "Ranked by", METHODS, "--method"),
+                select_field("method", "Ranked by", [AUTO, *METHODS], "--method"),
                 select_field("mechanism", "Noise", [AUTO, *MECHANISMS], "--mechanism"),
                 number_field(
                     "comparisons_per_item", "Comparisons per item, as expected", None, "--comparisons-per-item", min=1,
