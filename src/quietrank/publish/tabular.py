@@ -146,8 +146,12 @@ def figure(value: Any) -> float | None:
 
 def promise(privacy: Privacy) -> dict[str, Any]:
     """The promise as plain values, with the sentence that states it."""
-    values = privacy.arguments | {"statement": privacy.statement}
-    return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
+    return promise_arguments(privacy) | {"statement": privacy.statement}
+
+
+def promise_arguments(privacy: Privacy) -> dict[str, Any]:
+    """The arguments of `Privacy` as plain values: words as text."""
+    return {name: str(value) if isinstance(value, str) else value for name, value in privacy.arguments.items()}
 
 
 def privacy_from_dict(values: Mapping[str, Any]) -> Privacy:
