@@ -45,12 +45,9 @@ class Priced:
 
 @module.server
 def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
-    foresees, offers, ordering = (
-        Runner(desk, "forecast-progress"),
-        Runner(desk, "offer-progress"),
-        Runner(desk, "order-progress"),
-    )
-    foreseen: reactive.Value[TagChild] = reactive.Value(None, name="foreseen")
+    places = ("forecast-progress", "offer-progress", "order-progress")
+    forecasts, offers, ordering = (Runner(desk, place) for place in places)
+    forecast: reactive.Value[TagChild] = reactive.Value(None, name="forecast")
     priced: reactive.Value[Priced | None] = reactive.Value(None, name="priced")
     ready: reactive.Value[bool] = reactive.Value(False, name="ready")
     """whether a price can be asked for; the button is made anew only if that changes, or a click on it may be lost"""
@@ -98,13 +95,14 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
     @reactive.effect
     async def _foresee() -> None:
         now, looked = wish(), desk.looked()
+        forecasts.stop()  # it is about what was chosen before
         if not isinstance(now, Wish) or looked is None or looked.report is None:
-            foreseen.set(None)
+            forecast.set(None)
             return
         sizes, epsilon = tasks.sizes_of(looked.report, now), float(now.promise["epsilon"])
         key = ("release", *sizes.items(), epsilon, now.only_top)
         if key in desk.house.known:
-            foreseen.set(desk.house.known[key])
+            forecast.set(desk.house.known[key])
             return
         if now.only_top is None:
             job = Job(tasks.forecast, sizes | {"epsilon": [epsilon]})
@@ -113,15 +111,15 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
 
         async def then(done: Job) -> None:
             if done.state is State.DONE:
-                foreseen.set(desk.house.remember(key, _expected(done.result, now)))
+                forecast.set(desk.house.remember(key, _expected(done.result, now)))
             elif done.failure is not None:
-                foreseen.set(tags.p(f"This cannot be simulated: {done.failure.message}."))
+                forecast.set(tags.p(f"This cannot be simulated: {done.failure.message}."))
 
-        foresees.start(job, then)
+        forecasts.start(job, then)
 
     @render.ui
     def expected() -> TagChild:
-        return foreseen() or tags.p({"class": "quiet"}, "Votes and a promise come first.")
+        return forecast() or tags.p({"class": "quiet"}, "Votes and a promise come first.")
 
     # ---- the promise
 
@@ -263,7 +261,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, desk: Desk)
         text = "Release it: it is paid for" if offer.paid else f"Spend ε = {plain_number(offer.epsilon)} and release"
         return ui.input_action_button("spend", text, class_="main spend")
 
-    for name, runner in (("stop_forecast", foresees), ("stop_offer", offers), ("stop_order", ordering)):
+    for name, runner in (("stop_forecast", forecasts), ("stop_offer", offers), ("stop_order", ordering)):
         _stops(input, name, runner)
 
 
