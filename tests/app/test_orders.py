@@ -236,4 +236,4 @@ def test_only_deliveries_are_opened(ledger: qr.Ledger) -> None:
     with pytest.raises(QuietrankError, match="not been delivered"):
         orders.fetch(ledger.path, "abc/0")
     with pytest.raises(QuietrankError, match="another version"):
-        orders.opened('{"format": "quietrank/delivery/9"}')
+        orders.read_delivery('{"format": "quietrank/delivery/9"}')

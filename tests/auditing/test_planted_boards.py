@@ -281,7 +281,7 @@ def shown_before_it_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
         noise, day = self.terms.noise, self.days + 1
         with kept.transaction():
             kept.count(day, noise.gram(day), noise.limit)
-            longer = self.log.with_day(*self._drawn(self._encoded(kept, day), noise))
+            longer = self.log.with_day(*self._draw(self._encode(kept, day), noise))
             self._show(longer, book)
             kept.write(longer.lines[-1])
 

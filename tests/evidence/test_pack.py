@@ -18,7 +18,7 @@ from quietrank.evidence.environment import Environment
 from quietrank.evidence.pack import Pack, make_pack
 from quietrank.evidence.page import page
 from quietrank.evidence.promise_audit import PromiseAudit
-from quietrank.evidence.register import BLANK, as_yaml, written
+from quietrank.evidence.register import BLANK, as_yaml, yaml_lines
 from quietrank.evidence.subject import read_subject
 from tests.evidence.published import ITEMS, MADE, PEOPLE, made, subject_of, votes
 
@@ -222,8 +222,8 @@ def test_the_draft_has_the_fields_of_the_registry(kind: str, tmp_path: Path) -> 
 def test_no_character_of_a_text_means_anything() -> None:
     """Quotes, line breaks, colons, signs that begin something in YAML, and what is not printed."""
     nasty = 'a: "b"\n- #c\t\\ \x85\u2028\x00 & * ! | > \' % @ ` ε 🦉'
-    (line,) = written({"name": nasty})
+    (line,) = yaml_lines({"name": nasty})
     assert line.isprintable()
     assert json.loads(line.partition(": ")[2].replace("\\U", "\\u")) == nasty
-    assert list(written({"small": 1e-6, "whole": 1.0})) == ["small: 1.0e-06", "whole: 1.0"]
+    assert list(yaml_lines({"small": 1e-6, "whole": 1.0})) == ["small: 1.0e-06", "whole: 1.0"]
     assert any("<b>" in item for item in ITEMS)

@@ -1,4 +1,4 @@
-"""Nothing in; what this evidence was made with out: versions, platform, time, and hashes of the installed package."""
+"""What evidence is made with here and now: versions, platform, time, and hashes of the installed package."""
 
 from __future__ import annotations
 

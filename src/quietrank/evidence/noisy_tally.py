@@ -1,4 +1,4 @@
-"""A release and the noisy tally behind it in; the first thing in which the tally gives another release, if any, out."""
+"""A release and its noisy tally in; the first difference between the release and what the tally gives, if any, out."""
 
 from __future__ import annotations
 

@@ -269,10 +269,10 @@ def as_yaml(pack: Pack) -> str:
         f"# Fields: {SCHEMA}.",
         f"# Fill in what says {BLANK}; nobody but you knows it. Read the rest before you submit it.",
     ]
-    return "\n".join([*head, *written(fields(pack))]) + "\n"
+    return "\n".join([*head, *yaml_lines(fields(pack))]) + "\n"
 
 
-def written(values: Fields, depth: int = 0) -> Iterator[str]:
+def yaml_lines(values: Fields, depth: int = 0) -> Iterator[str]:
     """A mapping, line by line."""
     indent = "  " * depth
     for name, value in values.items():
@@ -280,7 +280,7 @@ def written(values: Fields, depth: int = 0) -> Iterator[str]:
             yield f"{indent}# {name}: {BLANK}: {value.remark}"
         elif isinstance(value, Mapping):
             yield f"{indent}{name}:"
-            yield from written(value, depth + 1)
+            yield from yaml_lines(value, depth + 1)
         elif isinstance(value, list):
             yield f"{indent}{name}:"
             yield from _listed(value, depth + 1)
@@ -294,7 +294,7 @@ def _listed(values: list[Any], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for value in values:
         if isinstance(value, Mapping):
-            first, *rest = written(value, depth + 1)
+            first, *rest = yaml_lines(value, depth + 1)
             yield f"{indent}- {first.lstrip()}"
             yield from rest
         else:

@@ -1,5 +1,6 @@
-"""Simulated people in; what to expect of their votes on any day, by way of publishing them, out: noise, and what limits
-leave. All ways make the same promise.
+"""Simulated people in; for each way to publish their votes, the noise and what limits leave on any day, out.
+
+All ways make the same promise:
 
 - a board: one promise for all of its periods;
 - separate releases: each period a release of its own of all votes so far. k Gaussian releases at μ/√k each have the

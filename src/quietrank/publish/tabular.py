@@ -75,11 +75,11 @@ class Tabular:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Everything as JSON text; also written to `path`, whole or not at all."""
-        return written(json_text(self.to_dict()), path, self.kind)
+        return write_if_named(json_text(self.to_dict()), path, self.kind)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV text; also written to `path`, whole or not at all."""
-        return written(csv_text(self.rows(), self.columns), path, self.kind)
+        return write_if_named(csv_text(self.rows(), self.columns), path, self.kind)
 
 
 def _library(name: str) -> Any:
@@ -221,7 +221,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
     return stream.getvalue()
 
 
-def written(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
+def write_if_named(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
     """The text, also written to the path if there is one; a file of another kind is not replaced."""
     if path is not None:
         write_text(file_path(path), text, kind)

@@ -27,7 +27,7 @@ from quietrank.app.pages.votes_form import (
     value_of,
 )
 from quietrank.app.tasks import Looked
-from quietrank.app.wishes import Survey, declared
+from quietrank.app.wishes import Survey, checked_items
 from quietrank.app.work import Job, State
 from quietrank.errors import QuietrankError
 from quietrank.votes.check import CONFIDENTIAL
@@ -37,9 +37,9 @@ from quietrank.votes.check import CONFIDENTIAL
 def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -> None:
     runner = Runner(desk, "votes-progress")
     source: reactive.Value[Survey | None] = reactive.Value(None, name="source")
-    found: reactive.Value[tuple[str, ...]] = reactive.Value((), name="found")
+    seen_items: reactive.Value[tuple[str, ...]] = reactive.Value((), name="seen_items")
     """all items that were seen in this file, whichever are declared now"""
-    typed: reactive.Value[tuple[str, ...] | None] = reactive.Value(None, name="typed")
+    typed_items: reactive.Value[tuple[str, ...] | None] = reactive.Value(None, name="typed_items")
     """items that were typed in before this file could be read; their field is gone once it can be, its value is not"""
 
     def look(survey: Survey) -> None:
@@ -55,7 +55,7 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
 
     async def understood_as(survey: Survey, looked: Looked) -> None:
         source.set(survey)
-        found.set(tuple(dict.fromkeys((*found(), *looked.items))))
+        seen_items.set(tuple(dict.fromkeys((*seen_items(), *looked.items))))
         desk.looked.set(looked)
         desk.survey.set(survey if _is_ready(survey, looked) else None)
         ui.update_checkbox("has_file", value=True)
@@ -65,8 +65,8 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
 
     async def begin(paths: tuple[str, ...], name: str, reading: Mapping[str, Any] | None = None) -> None:
         await desk.complain(FORM, {})
-        found.set(())
-        typed.set(None)
+        seen_items.set(())
+        typed_items.set(None)
         source.set(None)
         desk.looked.set(None)
         desk.survey.set(None)
@@ -108,11 +108,11 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
         try:
             chosen = chosen_reading(input, looked)
             if looked.report is None:
-                typed.set(items_before_reading(input))
+                typed_items.set(items_before_reading(input))
         except QuietrankError as error:
             await desk.complain(FORM, errors_for(error.in_options(), OPTIONS, "votes-mapping"))
             return
-        look(replace(survey, reading=chosen, items=typed(), skip_invalid=bool(value_of(input, "skip_invalid"))))
+        look(replace(survey, reading=chosen, items=typed_items(), skip_invalid=bool(value_of(input, "skip_invalid"))))
 
     @reactive.effect
     @reactive.event(input.declare)
@@ -122,8 +122,8 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
         if survey is None:
             return
         try:
-            ticked = found() if len(found()) > MOST_TICKS else value_of(input, "ticked") or ()
-            names = declared([*ticked, *items_in(input, "other_items")])
+            ticked = seen_items() if len(seen_items()) > MOST_TICKS else value_of(input, "ticked") or ()
+            names = checked_items([*ticked, *items_in(input, "other_items")])
         except QuietrankError as error:
             await desk.complain(FORM, {"votes-items_all": sentence(error.in_options())})
             return
@@ -145,7 +145,7 @@ def votes_server(input: Inputs, output: Outputs, session: Session, desk: Desk) -
     def items() -> TagChild:
         looked = desk.looked()
         with reactive.isolate():
-            survey, names = source(), found()
+            survey, names = source(), seen_items()
         if looked is None or survey is None or looked.report is None:
             return None
         return items_card(names, survey, looked, ready=desk.survey() is not None)

@@ -22,7 +22,7 @@ from quietrank.app.pages.frame import (
     working,
 )
 from quietrank.app.tasks import Looked
-from quietrank.app.wishes import Survey, declared
+from quietrank.app.wishes import Survey, checked_items
 from quietrank.errors import QuietrankError
 
 FORM = "form-votes"
@@ -274,4 +274,4 @@ def items_in(input: Inputs, name: str) -> list[str]:
 def items_before_reading(input: Inputs) -> tuple[str, ...] | None:
     """Items that were typed in before the file could be read; None if none were."""
     names = items_in(input, "listed")
-    return declared(names) if names else None
+    return checked_items(names) if names else None
