@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import quietrank as qr
 from quietrank.auditing import bounds
-from quietrank.auditing.attacked import GROUPS
+from quietrank.auditing.case_lists import GROUPS
 from quietrank.auditing.cases import make_case
 from quietrank.errors import ReleaseError, VotesError
 from quietrank.estimate import sample

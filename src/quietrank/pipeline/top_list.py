@@ -50,7 +50,7 @@ def _selected(
     tell: Tell, limit: ChosenLimit | None = None, payment: Payment | None = None,
 ) -> TopRelease:  # fmt: skip
     """Pay, select, and say how likely such a list is right; that is simulated before anything is paid for here."""
-    from quietrank.planning.top import outlook
+    from quietrank.planning.outlook import outlook
 
     noise = choice.noise
     promise = noise.promise
