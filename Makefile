@@ -94,7 +94,7 @@ peers:
 
 # The site, in site/: pages that scripts write are written, then all are built; a warning or a broken link is an error.
 docs: .venv/docs
-	for page in cli api noise benchmarks; do $(BIN)/python docs/make_$$page.py || exit 1; done
+	for page in cli api modules noise benchmarks; do $(BIN)/python docs/make_$$page.py || exit 1; done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .venv/docs: .venv/installed
