@@ -43,6 +43,11 @@ class Part:
         return "standard input" if self.is_standard_input else str(self.path)
 
 
+def name_of(names: Sequence[str]) -> str:
+    """How messages call several files."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
 def is_paths(source: object) -> bool:
     """Whether this is a path, or a list of paths."""
     if isinstance(source, list | tuple):

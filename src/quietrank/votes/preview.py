@@ -12,7 +12,7 @@ from typing import Any
 from quietrank.votes.cells import text
 from quietrank.votes.databases import Place
 from quietrank.votes.formats.scan import Dialect
-from quietrank.votes.private import Resources
+from quietrank.votes.private import ALL_OF_IT
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.long import Long
 from quietrank.votes.shapes.wide import Wide
@@ -42,7 +42,7 @@ def preview(
 ) -> Preview:
     """The columns and the first rows of a file, whatever it means; other words of `read_votes` change nothing."""
     dialect = Dialect(delimiter, encoding, sheet, input_format, header_rows)
-    opened = open_votes(source, dialect, Place(None, None, None, None), Resources.of(None, None, None))
+    opened = open_votes(source, dialect, Place(), ALL_OF_IT)
     shown = opened.columns[:MOST_COLUMNS]
     read = opened.read(shown)
     table = read.table.select([text(read.table[name]).name(f"c{place}") for place, name in enumerate(shown)])

@@ -88,7 +88,7 @@ def open_in_spark(source: object, dialect: Dialect) -> Source:
         _read(backend, kind, [f"file://{path.resolve()}" for path in files], base, columns, options)
         for base, files in _by_base(given).items()
     ]
-    name = parts[0].name if len(parts) == 1 else f"{parts[0].name} and {len(parts) - 1} more"
+    name = paths.name_of([part.name for part in parts])
     return _source(backend, frames, name, stamps=stamps, inexact=inexact)
 
 
@@ -98,8 +98,7 @@ def _open_remote(given: Sequence[str], dialect: Dialect) -> Source:
     _require_readable(kind)
     backend = connect_spark()
     options = {"sep": dialect.delimiter} if dialect.delimiter else {}
-    first = re.sub(r"//[^/@]*@", "//", given[0])  # without who connects
-    name = first if len(given) == 1 else f"{first} and {len(given) - 1} more"
+    name = paths.name_of([re.sub(r"//[^/@]*@", "//", url) for url in given])  # without who connects
     return _source(backend, [_read(backend, kind, [one], None, None, options) for one in given], name)
 
 

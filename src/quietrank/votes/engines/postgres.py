@@ -15,6 +15,7 @@ from quietrank.votes.engines.engine import (
     text_of_bytes,
     text_of_two,
 )
+from quietrank.votes.formats.scan import first_line
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -71,7 +72,7 @@ class PostgreSQL(Engine):
         from psycopg import errors
 
         if isinstance(error, errors.InsufficientPrivilege):
-            return f"{_first_line(error)}: {_missing_right(str(error))}, {EXPORT}"
+            return f"{first_line(error)}: {_missing_right(str(error))}, {EXPORT}"
         if isinstance(error, errors.ReadOnlySqlTransaction):
             return (
                 "the server or the session is read-only, so that the votes cannot be read once into a temporary table; "
@@ -80,7 +81,7 @@ class PostgreSQL(Engine):
         if isinstance(error, errors.DiskFull):
             return f"the server has no space left for temporary tables; make room there, {EXPORT}"
         if isinstance(error, errors.QueryCanceled) and "timeout" in str(error):
-            return f"the server cancelled the query ({_first_line(error)}); allow more time, {EXPORT}"
+            return f"the server cancelled the query ({first_line(error)}); allow more time, {EXPORT}"
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return "the connection to the database was lost; nothing was counted: try again"
         return None
@@ -98,10 +99,6 @@ def _missing_right(message: str) -> str:
     if "for schema" in message:
         return "GRANT USAGE ON SCHEMA … to this role"
     return "GRANT SELECT ON … to this role"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
 
 
 ASCII = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.arguments import whole_number
-from quietrank.votes.cells import Names, as_number, text, trimmed
+from quietrank.votes.cells import Names, as_number, first_of, text, trimmed
 from quietrank.votes.engines import engine_of
-from quietrank.votes.shapes.design_file import SET_NAMES, VERSION_NAMES, DesignFile
+from quietrank.votes.shapes.design_file import SEPARATORS, SET_NAMES, VERSION_NAMES, DesignFile
 from quietrank.votes.shapes.shape import (
     CARRIED,
     PERSON_NAMES,
+    UNANSWERED,
     Shape,
     carried,
     listed,
@@ -42,7 +43,6 @@ MOST_SHOWN = 30
 BEST_NAMES, WORST_NAMES = ("best", "most", "most_preferred"), ("worst", "least", "least_preferred")
 NUMBERED = re.compile(r"(?:item|shown|option|alternative|alt|position)[ _.-]?([1-9]\d?)", re.IGNORECASE)
 CELL_NAMES = ("shown", "items", "set_items", "items_shown")
-SEPARATORS = (";", "|", ",")
 PARTS = "__quietrank_parts__"
 """the column of the parts of a cell"""
 
@@ -102,10 +102,10 @@ class BestWorst(Shape):
         plain = self._plain(table, name)
         shown = [plain[f"shown_{k}"] for k in range(1, self.set_size + 1)]
         a, b = (self._chosen(plain[said], shown) for said in ("said_best", "said_worst"))
-        answer_flaw = self._answer_flaw(plain, shown, a, b)
+        answer_flaw = self._answer_flaw(plain, a, b)
         nothing = plain.said_best.isnull() & plain.said_worst.isnull()
         others = [column for column in plain.columns if column in ("person", "group", *CARRIED)]
-        read = {"a": a, "b": b, "y": _number((nothing, -1), (answer_flaw.isnull(), 2))}
+        read = {"a": a, "b": b, "y": first_of([(nothing, UNANSWERED), (answer_flaw.isnull(), 2)])}
         read |= {"set_flaw": self._set_flaw(plain, shown, nothing), "answer_flaw": answer_flaw}
         if numbered:
             read |= {"best": plain.said_best, "worst": plain.said_worst}
@@ -177,11 +177,11 @@ class BestWorst(Shape):
             return ibis.cases(*((said == str(k), item) for k, item in enumerate(shown, 1)), else_=None)
         return ibis.ifelse(reduce(or_, (_equal(said, item) for item in shown)), said, None)
 
-    def _answer_flaw(self, plain: ir.Table, shown: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> ir.Value:
+    def _answer_flaw(self, plain: ir.Table, a: ir.Value, b: ir.Value) -> ir.Value:
         best, worst = plain.said_best, plain.said_worst
         half = best.isnull() != worst.isnull()
         outside = best.notnull() & worst.notnull() & (a.isnull() | b.isnull())
-        return _number((half, 1), (outside, 2 if self.positions else 3), (_equal(a, b), 4))
+        return first_of([(half, 1), (outside, 2 if self.positions else 3), (_equal(a, b), 4)])
 
     def _set_flaw(self, plain: ir.Table, shown: Sequence[ir.Value], nothing: ir.Value) -> ir.Value:
         """A row with neither a set nor an answer is not wrong: somebody stopped early."""
@@ -192,8 +192,8 @@ class BestWorst(Shape):
         few = ((number < 2) & ~(none & nothing), 3)
         if self.design is not None:
             stopped = nothing & plain.of_set.nullif("").isnull()
-            return _number((plain.known.isnull() & ~stopped, 1), few, twice)
-        return _number((plain.listed > self.set_size, 2), few, twice)
+            return first_of([(plain.known.isnull() & ~stopped, 1), few, twice])
+        return first_of([(plain.listed > self.set_size, 2), few, twice])
 
 
 def _split(cell: ir.Value) -> ir.Value:
@@ -217,15 +217,8 @@ def _require_split(table: ir.Table) -> None:
     if not engine.splits_text:
         raise VotesError(
             f"{engine.title} cannot take a cell with several items apart; give each item of a set a column of its own, "
-            " or export the votes to a file"
+            "or export the votes to a file"
         )
-
-
-def _number(*cases: tuple[ir.Value, int]) -> ir.Value:
-    """The number of the first condition that holds; NULL if none does."""
-    import ibis
-
-    return ibis.cases(*cases, else_=None).cast("int16")
 
 
 def _equal(one: ir.Value, other: ir.Value) -> ir.Value:

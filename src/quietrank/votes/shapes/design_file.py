@@ -6,7 +6,6 @@ The file is declared, like the list of items: it is no file of votes, and its la
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 VERSION_NAMES = ("version", "block", "design_version")
 SET_NAMES = ("set", "task", "question", "set_number")
+SEPARATORS = (";", "|", ",")
+"""of items in one cell; the first of them that is in the cell separates"""
 
 Key = tuple[str, ...]
 """version and set, or the set alone"""
@@ -114,8 +115,8 @@ def _place(header: Sequence[str], name: str | None, common: Sequence[str]) -> in
 def _items(cells: Sequence[str]) -> tuple[str, ...]:
     """Items in columns, or all in one cell, separated by ; or | or ,"""
     if len(cells) == 1:
-        separator = next((sign for sign in (";", "|", ",") if sign in cells[0]), ";")
-        cells = re.split(re.escape(separator), cells[0])
+        separator = next((sign for sign in SEPARATORS if sign in cells[0]), SEPARATORS[0])
+        cells = cells[0].split(separator)
     return tuple(cell.strip() for cell in cells if cell.strip())
 
 

@@ -18,10 +18,10 @@ from quietrank.promise.items import Items
 from quietrank.votes.cells import Names
 from quietrank.votes.engines import engine_of
 from quietrank.votes.shapes.exact import exact_text, require_quotable, written_text
-from quietrank.votes.shapes.expand import row_number
+from quietrank.votes.shapes.expand import of_row
 from quietrank.votes.shapes.outcomes import A_WON, B_WON, TIE
 from quietrank.votes.shapes.places import Cells, names_in, picked, with_array, with_places
-from quietrank.votes.shapes.shape import UNANSWERED, Shape, carried, first_few, require_column
+from quietrank.votes.shapes.shape import UNANSWERED, Shape, first_few, require_column
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -107,7 +107,7 @@ class Rankings(Shape):
         return replace(self, listed=items.names)
 
     def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
-        each, engine = self._each(table, name), engine_of(table)
+        each, engine = of_row(self, table, name), engine_of(table)
 
         def exact(column: str) -> ir.Value:
             return exact_text(name(table[column]), engine)
@@ -140,12 +140,6 @@ class Rankings(Shape):
             )
         cells = [written_text(table[column], ours=ours) for column in self.by_place or (self.ranking,)]
         return names_in(table, cells, split=self.ranking is not None)
-
-    def _each(self, table: ir.Table, name: Names) -> dict[str, ir.Value]:
-        each = {"person": row_number(table) if self.person is None else name.person(table[self.person])}
-        if self.group is not None:
-            each["group"] = name(table[self.group])
-        return each | carried(table)
 
     def _by_pair(self, placed: ir.Table, each: list[str], *, numbered: bool) -> ir.Table:
         """A row for every pair of items, and if numbered, only one of a ranking that is wrong."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from quietrank.errors import VotesError, option
 from quietrank.votes.cells import Names
-from quietrank.votes.files import FILE, ROW
+from quietrank.votes.files import ROW
+from quietrank.votes.formats.scan import FILE
 from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
