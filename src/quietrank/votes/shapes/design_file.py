@@ -50,7 +50,7 @@ class DesignFile:
             )
         keys = [place for place in (version_at, set_at) if place is not None]
         sets: dict[Key, tuple[str, ...]] = {}
-        for line, row in enumerate(rows, 2):
+        for line, row in rows:
             key = tuple(row[place] for place in keys)
             items = _items([cell for place, cell in enumerate(row) if place not in keys])
             _require_sound(file, line, key, items, sets)
@@ -86,7 +86,8 @@ class DesignFile:
         return joined.select(*rows.columns, *shown, known=joined.in_set).view()
 
 
-def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
+def _cells(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and every other row with the number of its line; empty lines are left out."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             lines = stream.read().splitlines()
@@ -94,11 +95,12 @@ def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
         raise VotesError(f"{path} is not UTF-8 text; save the design file as UTF-8") from None
     except OSError:
         raise VotesError(f"there is no design file {path}; give a CSV file with version, set and items") from None
-    if not lines:
+    if not "".join(lines).strip():
         raise VotesError(f"{path} is empty; give a header and one set per line")
     delimiter = max((",", ";", "\t"), key=lines[0].count)
-    header, *rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter) if row]
-    for line, row in enumerate(rows, 2):
+    reader = csv.reader(lines, delimiter=delimiter)
+    (_, header), *rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+    for line, row in rows:
         if len(row) != len(header):
             raise VotesError(f"line {line} of {path} has {len(row)} cells, and the header {len(header)}; fix the file")
     return header, rows
