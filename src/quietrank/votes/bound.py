@@ -39,7 +39,7 @@ ANSWER_GRID = 2**10
 """Where answers are averaged and then clipped, an answer weighs this many parts; the clipping factor takes the rest."""
 
 ONE_PER_GROUP = ("ties", "total")
-"""what is one number for all items"""
+"""statistics that are one number for all items of a group"""
 
 SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 """a·low + b·high modulo a prime: an order of pairs that is unrelated to the order of items"""
@@ -105,7 +105,7 @@ def people_by_votes(rows: ir.Table, people: ir.Table, bins: int, *, one_per_pair
 
 
 def _apart(bounded: Bounded) -> tuple[str, ...]:
-    """What tells answers and entries of one person apart, besides the pair or the item."""
+    """The columns that tell answers and entries of one person apart, besides the pair or the item."""
     return ("group",) if bounded.group_of is GroupOf.VOTE else ()
 
 

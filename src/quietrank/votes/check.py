@@ -23,6 +23,7 @@ from quietrank.votes.files import ROW
 from quietrank.votes.formats.scan import FILE
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
+from quietrank.votes.sentences import sentences
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
 from quietrank.votes.shapes.long import Long
@@ -41,7 +42,6 @@ from quietrank.votes.snapshot import (
     snapshot,
 )
 from quietrank.votes.sources import collect, no_votes
-from quietrank.votes.understood import sentences
 from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def marked(votes: Votes, bounded: Bounded, rows: ir.Table) -> ir.Table:
 
     use = rows.flaw == NO_FLAW
     if bounded.answers_only and "y" in rows.columns and (votes.skip_invalid or votes.leaves_out):
-        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _asked(rows)
+        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _has_question(rows)
         rows = rows.mutate(y=ibis.ifelse(unread, ibis.literal(1, type="int8"), rows.y), use=use | unread)
     else:
         rows = rows.mutate(use=use)
@@ -213,8 +213,8 @@ def _added_up(votes: Votes, rows: ir.Table) -> int:
     return int(_row(votes, rows.agg(votes=number_of_votes(rows).cast("int64")))["votes"] or 0)
 
 
-def _asked(rows: ir.Table) -> ir.Value:
-    """Whether a row says what was asked: a best–worst set without items never counts, whatever its answer is."""
+def _has_question(rows: ir.Table) -> ir.Value:
+    """Whether a row says which items it is about. A best–worst set without items never counts, whatever its answer."""
     return size(rows) > 0 if shown_columns(rows) else rows.a.notnull() & rows.b.notnull()
 
 

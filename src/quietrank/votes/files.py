@@ -131,7 +131,7 @@ def _is_same(path: Path, stamp: Stamp) -> bool:
 def open_files(source: object, dialect: Dialect, resources: Resources = ALL_OF_IT) -> Source:
     """Open all files that a path, a folder, a pattern, or a list of these stands for."""
     parts = paths.find(source)
-    stamps = stamped(parts)
+    stamps = stamps_of(parts)
     kind = kind_of(parts, dialect.input_format)
     _check_dialect(kind, dialect)
     engine = start_engine(resources)
@@ -159,7 +159,7 @@ def open_arrow(data: Any, name: str, resources: Resources = ALL_OF_IT) -> Source
 # ---- which files, and what they are ----------------------------------------------------------------------------------
 
 
-def stamped(parts: Sequence[Part]) -> dict[Path, Stamp]:
+def stamps_of(parts: Sequence[Part]) -> dict[Path, Stamp]:
     """The stamp of every file, before anything is read; the same file twice would count its votes twice."""
     stamps: dict[Path, Stamp] = {}
     seen: dict[tuple[int, int], str] = {}
@@ -254,11 +254,11 @@ def _ready(engine: OwnEngine, part: Part, place: int, kind: str, dialect: Dialec
         return Ready(part, part_path, compression)
 
     def write(target: Any) -> None:
-        with text.opened(part_path, part.name, compression) as stream:
+        with text.open_bytes(part_path, part.name, compression) as stream:
             if encoding == "utf-8":
                 shutil.copyfileobj(stream, target)
             else:
-                text.copied(stream, target, part.name, encoding)
+                text.copy_as_utf8(stream, target, part.name, encoding)
 
     return Ready(part, _copy(engine, f"{place}.text", write))
 

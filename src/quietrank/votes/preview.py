@@ -44,9 +44,9 @@ def preview(
     dialect = Dialect(delimiter, encoding, sheet, input_format, header_rows)
     opened = open_votes(source, dialect, Place(), ALL_OF_IT)
     shown = opened.columns[:MOST_COLUMNS]
-    read = opened.read(shown)
-    table = read.table.select([text(read.table[name]).name(f"c{place}") for place, name in enumerate(shown)])
-    rows = collect(read, table.limit(ROWS), "looking at the first rows").to_pylist()
+    raw = opened.read(shown)
+    table = raw.table.select([text(raw.table[name]).name(f"c{place}") for place, name in enumerate(shown)])
+    rows = collect(raw, table.limit(ROWS), "looking at the first rows").to_pylist()
     return Preview(opened.columns, tuple(tuple(map(_cell, row.values())) for row in rows))
 
 
@@ -65,9 +65,9 @@ def answers(votes: Votes) -> tuple[str, ...]:
         return ()
     table = votes.source.table
     words = [table.select(word=text(table[name])).distinct() for name in columns[:MOST_COLUMNS]]
-    found = (words[0] if len(words) == 1 else ibis.union(*words, distinct=True)).limit(MOST_WORDS + 1)
-    listed = [word for word in collect(votes.source, found, "looking at the answers")["word"].to_pylist() if word]
-    return () if len(listed) > MOST_WORDS else tuple(sorted(listed))
+    distinct = (words[0] if len(words) == 1 else ibis.union(*words, distinct=True)).limit(MOST_WORDS + 1)
+    answered = [word for word in collect(votes.source, distinct, "looking at the answers")["word"].to_pylist() if word]
+    return () if len(answered) > MOST_WORDS else tuple(sorted(answered))
 
 
 def _answer_columns(votes: Votes) -> Sequence[str]:

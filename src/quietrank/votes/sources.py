@@ -125,11 +125,12 @@ def collect_all(source: files.Source, queries: Mapping[str, ir.Table]) -> dict[s
 
 
 @contextmanager
-def kept(source: files.Source, rows: ir.Table, doing: str = "reading votes") -> Iterator[ir.Table]:
+def temporary_table(source: files.Source, rows: ir.Table, doing: str = "reading votes") -> Iterator[ir.Table]:
     """The rows in a table of the engine's own, which is dropped afterwards: they are read exactly once."""
+    by = "person" if "person" in rows.columns else None
     with ExitStack() as stack:
         with reading(source, doing):
-            table = stack.enter_context(source.engine.kept(rows, "person" if "person" in rows.columns else None))
+            table = stack.enter_context(source.engine.temporary_table(rows, by))
         yield table
 
 

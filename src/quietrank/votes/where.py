@@ -1,4 +1,4 @@
-"""A condition in words of SQL in, a column of yes and no out: which rows of a table count.
+"""A condition in SQL in, a column of true and false out: which rows of a table count.
 
 A condition looks at a row's own columns only, and always says the same about the same row: then it is a map applied to
 each unit by itself (docs/proofs/filter.md). So what may be in it is listed here, and everything else is refused: other
@@ -98,9 +98,9 @@ else), each with the arguments that are understood here"""
 
 
 def _require_allowed(node: Any) -> None:
-    given = {name for name, value in node.args.items() if value not in (None, False, [])}
+    arguments = {name for name, value in node.args.items() if value not in (None, False, [])}
     known = _NODES.get(type(node).__name__)
-    if known is None or given - known:
+    if known is None or arguments - known:
         raise _not_allowed(node)
 
 

@@ -48,6 +48,11 @@ def test_rows_are_fetched_as_the_engine_fetches_them(keeper: Keeper, monkeypatch
     if keeper.name != "duckdb":
         pytest.skip("the test above shows it there")
     fetched, honest = list[Any](), DuckDB.fetch
-    monkeypatch.setattr(DuckDB, "fetch", lambda self, query: fetched.append(query) or honest(self, query))
+
+    def noted(self: DuckDB, query: Any) -> Any:
+        fetched.append(query)
+        return honest(self, query)
+
+    monkeypatch.setattr(DuckDB, "fetch", noted)
     _people(keeper.put(_votes(7)))
     assert len(fetched) == 1

@@ -20,7 +20,7 @@ from quietrank.votes.private import start_engine
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.shape import DAY, VOTE_ID
 from quietrank.votes.snapshot import judged
-from quietrank.votes.sources import kept, reading
+from quietrank.votes.sources import reading, temporary_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -85,7 +85,7 @@ def _vote_id(votes: Votes) -> str:
 def _staged(votes: Votes) -> Iterator[tuple[Any, str]]:
     """The rows in a table of a DuckDB connection that is ours: where they are, or fetched."""
     rows = _said(votes)
-    with kept(votes.source, rows) as table:
+    with temporary_table(votes.source, rows) as table:
         if votes.source.ours:
             yield table.get_backend().con, table.op().name
             return

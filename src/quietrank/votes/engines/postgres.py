@@ -1,4 +1,4 @@
-"""PostgreSQL: text is compared as bytes whatever its collation; a role that may read and make temporary tables."""
+"""PostgreSQL: text is compared as bytes, whatever its collation. The role must be allowed to make temporary tables."""
 
 from __future__ import annotations
 
@@ -54,9 +54,8 @@ class PostgreSQL(Engine):
         import ibis
 
         dotted, capitals = text.replace("İ", "i̇"), _capitals()
-        smalls = "".join(
-            sign.lower() for sign in capitals
-        )  # one by one: at the end of a word Σ would be another letter
+        # One by one: at the end of a word Σ would be another letter.
+        smalls = "".join(sign.lower() for sign in capitals)
         in_bytes = builtin("octet_length", number_of_bytes)(self.as_bytes(dotted))
         short, long = (dotted.translate(capitals[:most], smalls[:most]) for most in (len(ASCII), None))
         return ibis.ifelse(in_bytes == dotted.length(), short, long)

@@ -1,4 +1,4 @@
-"""One row per person in, one row per vote out, in the engine; the table is mentioned once."""
+"""One row per person in, one row per vote out, in the same engine and from one mention of the table."""
 
 from __future__ import annotations
 

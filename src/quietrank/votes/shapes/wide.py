@@ -1,4 +1,4 @@
-"""One row per person, one column per pair: the columns `tea:coffee`, `tea_coffee`, `tea vs coffee`, as declared.
+"""A wide table in, one row per vote out. It has a row per person and a column per pair, such as `tea:coffee`.
 
 A cell says who won: 1, −1 or 0; 1, 2 or 0; an item's name; a, b or tie; or what a map of outcomes says. An empty cell
 is not answered.
