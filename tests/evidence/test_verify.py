@@ -68,6 +68,11 @@ def swapped_ranks(values: Values) -> None:
     first["rank"], second["rank"] = 2, 1
 
 
+def nobody_first(values: Values) -> None:
+    for row in values["ranking"]:
+        row["probability_first"] = 0.0
+
+
 EDITED: dict[str, tuple[Callable[[Values], None], str]] = {
     "a smaller epsilon": (set_to("privacy", "epsilon", 0.5), "statement|scale|scatter"),
     "a larger limit": (set_to("privacy", "max_per_person", 40), "statement"),
@@ -82,10 +87,7 @@ EDITED: dict[str, tuple[Callable[[Values], None], str]] = {
     "an interval": (set_to("ranking", 1, "score_low", 2.0), "outside of its interval"),
     "a probability": (set_to("ranking", 0, "probability_first", 1.5), "no probability"),
     "a sure winner": (set_to("ranking", 3, "probability_first", 0.999), "sum to|likelier"),
-    "no winner": (
-        lambda values: [row.update(probability_first=0.0) for row in values["ranking"]],
-        "being first sum to 0",
-    ),
+    "no winner": (nobody_first, "being first sum to 0"),
     "a note": (set_to("assumptions", 0, "This was approved by the data protection officer."), "notes: «This was"),
     "a statement": (set_to("privacy", "statement", "Nobody can be harmed."), "statement: it says"),
     "an entry": (set_to("ledger_entry", "2-0123456789abcdef"), "has no payment 2-0123456789abcdef"),

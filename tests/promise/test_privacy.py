@@ -114,9 +114,7 @@ def test_the_statement_is_one_sentence_that_names_unit_and_factor(privacy: Priva
 def test_the_factor_is_rounded_towards_truth(epsilon: float) -> None:
     """The factor in the sentence is never smaller than e^ε."""
     words = Privacy(epsilon, "comparison").statement.split(" times as likely")[0].rsplit(" ", 1)[1]
-    promised = (
-        float(words.removeprefix("e^")) if words.startswith("e^") else math.log(float(words.replace(",", "")))
-    )
+    promised = float(words.removeprefix("e^")) if words.startswith("e^") else math.log(float(words.replace(",", "")))
     assert epsilon <= promised < epsilon + 0.01
     assert words.startswith("e^") == (epsilon > 16.1)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from quietrank.evidence.noise import ImpossibleNoiseError, Recomputed, UnknownNoiseError, recomputed
+from quietrank.evidence.noise import ImpossibleNoiseError, RecomputedNoise, UnknownNoiseError, recompute
 from quietrank.evidence.subject import Subject
 from quietrank.mechanisms.limit import BINS, LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated
@@ -30,7 +30,7 @@ def drawn(subject: Subject) -> list[Part]:
     release = subject.one
     stated: Part = {"noise": release.mechanism.name, "on": "what is published", **dict(release.mechanism.figures)}
     try:
-        known = recomputed(subject, release)
+        known = recompute(subject, release)
     except (UnknownNoiseError, ImpossibleNoiseError):
         return [stated]
     if known.complaints or not isinstance(known.noise, Calibrated):
@@ -123,7 +123,7 @@ def _share(calibrated: Calibrated) -> Part:
 # ---- what was bought besides ----------------------------------------------------------------------------------------
 
 
-def _bought(known: Recomputed) -> Iterator[Part]:
+def _bought(known: RecomputedNoise) -> Iterator[Part]:
     if known.scatter is not None:
         yield _scatter(known.scatter)
     if known.limit is not None:

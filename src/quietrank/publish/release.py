@@ -345,9 +345,7 @@ def make_release(
             ties = replace(ties, chance_low=min(low, ties.chance), chance_high=max(high, ties.chance))
     if noisy.unmeasured:
         notes.append(UNMEASURED.format(plain_number(noisy.unmeasured)))
-    notes += risky_delta(
-        noisy.privacy, noisy.people if noisy.privacy.unit is Unit.PERSON else noisy.public_total
-    )
+    notes += risky_delta(noisy.privacy, noisy.people if noisy.privacy.unit is Unit.PERSON else noisy.public_total)
     if noisy.limit is not None:
         notes.append(noisy.limit.note)
     if noisy.where is not None:

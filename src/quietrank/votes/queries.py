@@ -31,6 +31,9 @@ QUERY, VIEW, EXPRESSION = (
 )
 
 
+UNREADABLE = "it cannot be read"
+
+
 class NotByRowError(Exception):
     """Why a query may look at more than one row."""
 
@@ -62,7 +65,7 @@ class Parsed:
         try:
             trees = sqlglot.parse(query, dialect=dialect)
         except (SqlglotError, RecursionError):
-            raise NotByRowError("it cannot be read") from None
+            raise NotByRowError(UNREADABLE) from None
         if len(trees) != 1 or type(trees[0]) is not exp.Select:
             raise NotByRowError("it is not one SELECT")
         parsed = cls(trees[0], dialect)
@@ -147,6 +150,11 @@ class Parsed:
 
 
 def refused(reason: str) -> VotesError:
+    if reason == UNREADABLE:
+        return VotesError(
+            f"the query cannot be read here, so nobody knows what it looks at; check it, or say "
+            f"{option('trust_query', True)} if each row comes from one vote and depends on no other person's rows"
+        )
     return VotesError(
         f"{option('query')}: {reason}, so one person's rows may depend on another's, and nothing could be promised; "
         f"read a table with {option('table')} and {option('where')}, or give one SELECT over one table that looks at "
