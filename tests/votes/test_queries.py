@@ -10,6 +10,7 @@ import pytest
 import quietrank as qr
 from quietrank.errors import VotesError
 from quietrank.votes.queries import EXPRESSION, QUERY, VIEW
+from tests.servers.postgres import PostgresServer
 from tests.steps import tally_votes
 
 ITEMS = ["x", "y", "z"]
@@ -170,3 +171,38 @@ def test_a_board_says_what_it_assumed(database: str, tmp_path: Path) -> None:
     tally = again.tally()
     assert isinstance(tally, qr.NoisyTally)
     assert QUERY in tally.notes
+
+
+@pytest.mark.engines
+def test_postgresql_takes_queries_by_row_and_knows_its_views(postgres: PostgresServer) -> None:
+    """Names without quotes are in lower case; views, materialised too, are assumptions; a row's place is no column."""
+    with postgres.superuser() as connection:
+        connection.execute("CREATE TABLE votes_by_query (person text, winner text, loser text, n integer)")
+        connection.execute("INSERT INTO votes_by_query SELECT 'p' || k, 'x', 'y', k FROM generate_series(0, 9) AS k")
+        connection.execute("CREATE VIEW seen_by_query AS SELECT * FROM votes_by_query LIMIT 3")
+        connection.execute("CREATE MATERIALIZED VIEW kept_by_query AS SELECT * FROM votes_by_query")
+        connection.execute("GRANT SELECT ON votes_by_query, seen_by_query, kept_by_query TO PUBLIC")
+        try:
+            votes = votes_of(postgres.url, query="SELECT v.* FROM public.Votes_by_query v WHERE v.N < 4")
+            assert (votes.source.assumed, votes.condition) == (None, "N < 4")
+            tally = tally_votes(votes, PERSON)
+            assert int(tally.wins.sum() * tally.step) == 4
+            for name in ("seen_by_query", "kept_by_query"):
+                assert votes_of(postgres.url, table=name).source.assumed == VIEW
+            assert votes_of(postgres.url, table="votes_by_query").source.assumed is None
+            for query in ("SELECT * FROM {} WHERE ctid = '(0,1)'", "SELECT v FROM {} v", "SELECT * FROM {} LIMIT 1"):
+                with pytest.raises(VotesError, match="trust_query"):
+                    votes_of(postgres.url, query=query.format("votes_by_query"))
+        finally:
+            connection.execute("DROP TABLE votes_by_query CASCADE")
+
+
+@pytest.mark.engines
+@pytest.mark.xdist_group("spark")
+def test_spark_takes_queries_by_row_and_knows_its_views(spark: Any) -> None:
+    """Everything in a session without a catalogue of its own is a view."""
+    spark.sql("SELECT 'p1' AS person, 'x' AS winner, 'y' AS loser, 1 AS n").createOrReplaceTempView("seen_by_spark")
+    votes = qr.read_votes(engine="spark", query="SELECT * FROM seen_by_spark WHERE n = 1", items=ITEMS)
+    assert (votes.source.assumed, votes.condition) == (VIEW, "n = 1")
+    with pytest.raises(VotesError, match="trust_query"):
+        qr.read_votes(engine="spark", query="SELECT * FROM seen_by_spark LIMIT 1", items=ITEMS)
