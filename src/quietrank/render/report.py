@@ -16,7 +16,7 @@ from quietrank.errors import ReleaseError
 from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.grouped import GroupedRelease
-from quietrank.render import top
+from quietrank.render import citation, top
 from quietrank.render.cells import PER_TIME_SHOWN, Column, columns
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, notes_of, promise_notes, proof, symbols, unprotected
@@ -118,6 +118,7 @@ def _page(
         ),
         assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
         spent=_paragraphs(_spent(result, remaining)), made_with=_text(release.made_with),
+        cited=_text(citation.in_words(release.made_with)), bibtex=_text(citation.bibtex(release.made_with)),
         checkable=_list(_checkable(release)), unchecked=_list(unchecked(release)),
         json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
     )  # fmt: skip

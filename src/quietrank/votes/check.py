@@ -23,7 +23,7 @@ from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
-from quietrank.votes.shapes.shape import UNANSWERED
+from quietrank.votes.shapes.shape import UNANSWERED, first_few
 from quietrank.votes.snapshot import (
     FILTERED,
     FLAWS,
@@ -278,8 +278,16 @@ def report(votes: Votes, *, people: bool) -> Report:
         blanks=blanks,
         repeated=hints.repeated(votes, number),
         alike=hints.alike(votes),
-        notes=votes.notes,
+        notes=(*votes.notes, *_unnamed(votes), *hints.same_content(votes)),
     )
+
+
+def _unnamed(votes: Votes) -> tuple[str, ...]:
+    """Where each row is taken to be a person: the columns that may name people after all."""
+    others = [name for name in votes.all_columns if name not in votes.shape.columns]
+    if not votes.shape.row_is_person or not others:
+        return ()
+    return (f"if one of {visible(first_few(others))} names people, say which with --person",)
 
 
 def _ties(sound: ir.Table) -> ir.Value:

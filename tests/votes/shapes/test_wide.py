@@ -30,8 +30,8 @@ def _net(votes: qr.Votes, privacy: Privacy = PERSON) -> list[float]:
 
 @pytest.mark.parametrize(
     ("cell", "net"),
-    [("1", 0.5), ("-1", -0.5), ("2", -0.5), ("0.5", 0), ("1.0", 0.5), (" A ", 0.5), ("tea", 0.5), ("coffee", -0.5), ("Draw", 0),
-     ("", 0), (None, 0), ("  ", 0)],
+    [("1", 0.5), ("-1", -0.5), ("2", -0.5), ("0.5", 0), ("1.0", 0.5), (" A ", 0.5), ("tea", 0.5), ("coffee", -0.5),
+     ("Draw", 0), ("", 0), (None, 0), ("  ", 0)],
 )  # fmt: skip
 def test_what_a_cell_says(cell: str | None, net: float) -> None:
     """Codes, words, names, and nothing."""
