@@ -118,7 +118,7 @@ def _page(
         ),
         assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
         spent=_paragraphs(_spent(result, remaining)), made_with=_text(release.made_with),
-        cited=_text(citation.in_words(release.made_with)), bibtex=_text(citation.bibtex(release.made_with)),
+        cited=_text(citation.in_words(release.made_with)), bibtex="\n".join(map(_text, citation.bibtex(release.made_with).splitlines())),
         checkable=_list(_checkable(release)), unchecked=_list(unchecked(release)),
         json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
     )  # fmt: skip

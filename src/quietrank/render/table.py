@@ -167,7 +167,9 @@ def _doubt(release: Release) -> str:
     if not _drowned(release):
         return ""
     tiers = [row.tier for row in release.ranking]
-    if release.certainty is None or None in tiers:
+    # The rank sets of the perturbed MLE rest on what is assumed about the number of votes, which may be wrong.
+    assumed = "noise_sd" not in dict(release.mechanism.figures)
+    if release.certainty is None or None in tiers or assumed:
         return "all"
     low, high = ((row.rank_low or 0, row.rank_high or 0) for row in (release.ranking[0], release.ranking[-1]))
     if low == high:

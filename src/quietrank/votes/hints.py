@@ -57,13 +57,11 @@ def unknown_words(votes: Votes, flaws: Iterable[str], *, named: bool) -> dict[st
         rows = judged(votes, named=named, numbered=True)
         if "said" in rows.columns:
             bad = rows.filter(rows.flaw == NUMBER["unknown outcome"])
-            found["unknown outcome"] = _counted(votes, bad.select(word=bad.said), votes.shape.parts)
+            found["unknown outcome"] = _counted(votes, bad.select(word=bad.said))
     if "undeclared item" in flaws:
         rows = judged(votes, named=named, numbered=True)
         bad = rows.filter(rows.flaw == NUMBER["undeclared item"])
-        found["undeclared item"] = _counted(
-            votes, _undeclared(votes, bad), votes.shape.parts * votes.shape.votes_per_row
-        )
+        found["undeclared item"] = _counted(votes, _undeclared(votes, bad))
     return {flaw: words for flaw, words in found.items() if words}
 
 
@@ -79,8 +77,9 @@ def _undeclared(votes: Votes, bad: ir.Table) -> ir.Table:
     return reduce(lambda one, other: one.union(other), each)
 
 
-def _counted(votes: Votes, words: ir.Table, parts: int) -> Words:
-    """How many rows have each of these words; a row of the table is so many of these rows."""
+def _counted(votes: Votes, words: ir.Table) -> Words:
+    """How many rows have each of these words."""
+    parts = votes.shape.parts
     each = words.group_by("word").agg(rows=words.count())
     rows = collect(votes.source, each).to_pylist()
     counts = [(str(_text(row["word"])), int(row["rows"]) // parts) for row in rows if row["word"] is not None]

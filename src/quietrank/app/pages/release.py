@@ -94,7 +94,7 @@ def release_ui() -> Tag:
                             label("Who was asked what", "--design"),
                             {
                                 SECRET: "is a secret",
-                                RANDOM: "is a secret, but pairs were drawn at random or all asked",
+                                RANDOM: "is a secret, but every pair was equally likely to be asked and answered",
                                 PUBLIC: "is known to all, only answers are secret",
                             },
                         ),
