@@ -130,6 +130,7 @@ def test_a_plan_needs_no_board(tmp_path: Path, run: Run) -> None:
         (("update", "{board}", "{votes}", "--day-column", "tstamp", "--until", "2999-01-01"), 1, "that is over"),
         (("show", "{board}", "--day", "9"), 1, "there is no week 9"),
         (("show", "{board}", "--since", "2"), 1, "earlier day"),
+        (("show", "{board}", "--since", "1", "--out", "changes.csv"), 2, "leave one of them out"),
         (("show", "nowhere.board"), 1, "there is no board"),
         (("verify", "{votes}"), 1, "damaged"),
         (("retire", "{board}", "m9"), 1, "not on this board"),

@@ -214,6 +214,7 @@ def show_board(
 
     one = Board.open(board)
     if since is not None:
+        _refuse_beside_since(out=out, plot=plot, report=report)
         print_result(one.changes(since, day, level=level, group=group), lambda changed: changed.page(), format)
         return
     check_releases(out, report=report, overwrite=overwrite, reads=(board,))
@@ -226,6 +227,16 @@ def show_board(
     )
     pictures: dict[Path, Callable[[], Figure]] = {} if plot is None else {plot: lambda: release.plot(theme=plot_theme)}
     deliver(release, format, out, Files(overwrite), pictures=pictures, report=report)
+
+
+def _refuse_beside_since(**files: Path | None) -> None:
+    """Files hold the ranking of a day, not what changed: refuse what would not be written."""
+    for name, path in files.items():
+        if path is not None:
+            raise UsageError(
+                f"--since prints what changed, and --{name} writes the ranking of a day; leave one of them out, or "
+                "print a table to save with --format csv"
+            )
 
 
 @board_app.command("add-items", cls=Command)

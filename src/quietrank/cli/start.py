@@ -109,7 +109,7 @@ def _described(source: VotesOptions) -> VotesOptions:
     """The same with what a row is, and how its columns are named."""
     shape = _ask("shape", "What is a row of this file?", SHAPES, source.shape)
     other = dict.fromkeys(("pair_columns", "winner", "loser", "best", "worst", "shown"))  # of an earlier attempt
-    source = replace(source, shape=shape, **other)  # type: ignore[arg-type]  # all may be None
+    source = replace(source, shape=shape, **other)
     if shape == "wide":
         how = {
             "q_{a}_{b}": "a pattern, if columns are named after their items",
@@ -164,7 +164,7 @@ def _list_is_public() -> bool:
 
 
 def _unit(unit: str | None) -> str:
-    return _known("unit", unit, ("person", "comparison")) or _ask(
+    return _checked_word("unit", unit, ("person", "comparison")) or _ask(
         "unit",
         "Whose votes are these: what must nobody be able to read out of the ranking?",
         {"person": "anything that one person said", "comparison": "a single vote; people are not the secret"},
@@ -188,7 +188,7 @@ def _answers(
     elif questions is not None or repeats is not None:
         name = "--questions" if questions is not None else "--repeats"
         raise UsageError(f"{name} is about people, and single votes are protected here; leave it out")
-    asked = _known("asked", asked, (PUBLIC, RANDOM, SECRET)) or _ask(
+    asked = _checked_word("asked", asked, (PUBLIC, RANDOM, SECRET)) or _ask(
         "asked",
         "May anybody know who was asked about which pairs?",
         {
@@ -244,7 +244,7 @@ def _repeats(votes: Votes, questions: str, repeats: bool | None) -> bool:
     return _ask("repeats", "Could anybody be asked the same pair twice?", words, usual, remedy) == "yes"
 
 
-def _known(name: str, given: str | None, words: tuple[str, ...]) -> str | None:
+def _checked_word(name: str, given: str | None, words: tuple[str, ...]) -> str | None:
     if given is not None and given not in words:
         raise UsageError(f"--{name} must be one of {', '.join(words)}; got {given!r}")
     return given

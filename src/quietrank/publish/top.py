@@ -27,7 +27,7 @@ from quietrank.publish.tabular import (
     promise,
     read_json,
     text,
-    written,
+    write_if_named,
 )
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class TopRelease(Published):
 
         if figure is not None:
             raise ReleaseError("a list of names has no figure; leave figure out")
-        return written(report_top(self, remaining), path, REPORT)
+        return write_if_named(report_top(self, remaining), path, REPORT)
 
     def to_markdown(self) -> str:
         """The list, its promise and its notes as Markdown, for a README or an issue."""
