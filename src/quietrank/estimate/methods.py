@@ -234,7 +234,9 @@ def assumptions(
     if privacy.design is Design.PUBLIC:
         notes.append("Which pairs were compared, and how often, is treated as public.")
     if privacy.design is Design.UNIFORM and not actual_pairs:
-        notes.append("It is assumed, not checked, that every pair of items was equally likely to be compared.")
+        notes.append(
+            "It is assumed, not checked, that every pair of items was equally likely to be compared and answered."
+        )
     if privacy.design is Design.PRIVATE and method in (Method.WINS, Method.NET_WINS):
         notes.append("Items are ranked by counts, which favours items that were compared more often.")
     if privacy.design is not Design.UNIFORM and method is Method.WIN_RATE:

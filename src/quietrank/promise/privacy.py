@@ -87,7 +87,8 @@ class Privacy:
     delta           0, or the small probability with which the promise may fail; above 0 it allows Gaussian noise
     neighbours      what may change. "replace": one unit becomes any other. "add-remove": there is one unit more or
                     less. "outcome": only the answers; with design="public", and only with it.
-    design          who met whom. "private": a secret. "uniform": a secret, but pairs were drawn at random, which
+    design          who met whom. "private": a secret. "uniform": a secret, but every pair was equally likely
+                    to be asked and answered, which
                     takes less noise. "public": known to all.
     max_per_person  L: a person's votes are scaled down to this total weight; "auto": chosen when the votes are counted,
                     from a noisy histogram of votes per person, for 5 % of ε. For "comparison" under "add-remove", no

@@ -124,8 +124,8 @@ def _of_certainty(certainty: Certainty) -> list[str]:
         "They do not cover how people came to be asked: if some kinds of people were more likely to vote than others, "
         "the ranking leans their way, and the intervals cannot tell.",
         "Possible ranks are ranks among all items, whether these are shown or not.",
-        f"Items of one tier cannot be told apart from the first item of that tier at {level}. Two of them may still be "
-        "told apart from each other, and neighbours in different tiers may not.",
+        f"Items of one tier cannot be told apart from the first item of that tier at {level} confidence. Two of them "
+        "may still be told apart from each other, and neighbours in different tiers may not.",
         f"P(first) is the probability of being first, P(top {certainty.top}) of being among the first {certainty.top}, "
         "if the true values of items are spread about as widely as these results suggest.",
     ]

@@ -174,6 +174,7 @@ class Votes:
             raise VotesError(
                 "these votes are counted in rows that stand for several, so it is not known whose they are; use "
                 f"{option('unit', 'comparison')} without {option('max_per_person')}, or give one row per vote"
+                f"{self.shape.as_single_votes}"
             )
 
     def require_public_condition(self) -> None:
@@ -206,7 +207,9 @@ class Votes:
         )
 
 
-ROW_IS_PERSON = "The votes name nobody: each row is taken to be one person, and what is promised holds for each row."
+ROW_IS_PERSON = (
+    "No column was read as the person: each row is taken to be one person, and what is promised holds for each row."
+)
 
 
 def read_votes(

@@ -17,7 +17,7 @@ from quietrank.votes.engines import SPARK, engine_of
 from quietrank.votes.formats.csv import ragged_rows
 from quietrank.votes.formats.preflib import Codes
 from quietrank.votes.formats.scan import Dialect, first_line
-from quietrank.votes.formats.text import first_undecodable
+from quietrank.votes.formats.text import first_undecodable, mixed_ends
 from quietrank.votes.private import Resources
 from quietrank.votes.queries import assumed_of
 from quietrank.votes.where import PASSES, Marked
@@ -167,6 +167,14 @@ def _unreadable(source: files.Source, error: Exception) -> VotesError:
         for file in source.ready:
             if (problem := first_undecodable(file)) is not None:
                 return problem
+    if "state machine" in str(error):
+        for text in source.texts:
+            if line := mixed_ends(text.file):
+                return VotesError(
+                    f"{text.file.name} has mixed line ends: line {line} is the first that ends in another way than the "
+                    "lines above it (CR LF or LF); save it with one kind, for example from a text editor or with "
+                    "dos2unix"
+                )
     for text in source.texts:
         if bad := ragged_rows(text):
             return VotesError(
