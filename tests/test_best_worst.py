@@ -177,7 +177,7 @@ def test_groups_of_votes_and_all_together(tmp_path: Path) -> None:
     grouped = qr.noisy_tally_by_group(votes, PUBLIC, method="bradley-terry")
     grouped.to_json(tmp_path / "tally.json")
     releases = qr.rerank(GroupedTally.from_json(tmp_path / "tally.json"), method="bradley-terry", overall=True)
-    assert releases.groups == ("north", "south", "overall")
+    assert releases.groups == ("overall", "north", "south")
     assert releases.overall is not None
     assert releases.overall.certainty is not None
 

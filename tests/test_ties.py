@@ -278,7 +278,7 @@ def test_groups_have_their_own_chances_and_one_overall(tmp_path: Path) -> None:
     tally = qr.noisy_tally_by_group(votes, privacy, ties="davidson")
     tally.to_json(tmp_path / "tally.json")
     boards = qr.rerank(qr.GroupedTally.from_json(tmp_path / "tally.json"), ties="davidson", overall=True)
-    assert list(boards.groups) == ["de", "fr", "overall"]
+    assert list(boards.groups) == ["overall", "de", "fr"]
     for _, release in boards:
         assert release.ties is not None
         assert release.ties.chance == pytest.approx(equal_chance(NU), abs=0.06)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +67,8 @@ def test_from_a_new_board_to_its_page(board: Path, tmp_path: Path, run: Run) -> 
     code, out, _ = call(run, "show", board, "--since", 1, "--format", "json")
     assert code == 0
     assert {change["item"] for change in json.loads(out)["changes"]} == set(ITEMS)
-    assert call(run, "show", board, "--since", 1)[0] == 0
+    assert "in log-odds" in call(run, "show", board, "--since", 1)[1]
+    _elo_is_log_odds_times_its_factor(json.loads(out), board, run)
     assert call(run, "report", board, "--out", tmp_path / "page.html")[0] == 0
     assert "The last 2 weeks" in (tmp_path / "page.html").read_text()
     code, out, err = call(run, "verify", board)
@@ -117,6 +121,19 @@ def test_a_plan_needs_no_board(tmp_path: Path, run: Run) -> None:
     assert (tmp_path / "plan.csv").read_text(encoding="utf-8").startswith("way,day,clip,votes,kept,noise_sd,")
 
 
+def _elo_is_log_odds_times_its_factor(log_odds: dict[str, Any], board: Path, run: Run) -> None:
+    elo = json.loads(call(run, "show", board, "--since", 1, "--scale", "elo", "--format", "json")[1])
+    assert (log_odds["scale"], elo["scale"]) == ("log-odds", "elo")
+    for one, other in zip(log_odds["changes"], elo["changes"], strict=True):
+        for name in ("change", "low", "high"):
+            assert other[name] == pytest.approx(one[name] * 400 / math.log(10))
+        assert other["score"] == pytest.approx(1000 + one["score"] * 400 / math.log(10))
+    shown = call(run, "show", board, "--since", 1, "--scale", "elo")[1]
+    assert "in Elo points" in shown
+    assert "−" in shown
+    assert not re.search(r"-\d", shown)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -130,6 +147,9 @@ def test_a_plan_needs_no_board(tmp_path: Path, run: Run) -> None:
         (("update", "{board}", "{votes}", "--day-column", "tstamp", "--until", "2999-01-01"), 1, "that is over"),
         (("show", "{board}", "--day", "9"), 1, "there is no week 9"),
         (("show", "{board}", "--since", "2"), 1, "earlier day"),
+        (("show", "{board}", "--since", "1", "--scale", "probability"), 1, "a change has no --scale probability"),
+        (("show", "{board}", "--since", "1", "--scale", "elo", "--anchor", "m1=1"), 2, "--anchor has nothing to do"),
+        (("show", "{board}", "--since", "1", "--out", "r.json"), 2, "--out has nothing to do"),
         (("show", "nowhere.board"), 1, "there is no board"),
         (("verify", "{votes}"), 1, "damaged"),
         (("retire", "{board}", "m9"), 1, "not on this board"),

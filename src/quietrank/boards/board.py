@@ -235,13 +235,22 @@ class Board:
         return replace(release, releases=of_groups, overall=in_all)
 
     def changes(
-        self, since: int, day: int | None = None, *, level: float = USUAL_LEVEL, group: str | None = None
+        self,
+        since: int,
+        day: int | None = None,
+        *,
+        level: float = USUAL_LEVEL,
+        group: str | None = None,
+        scale: ScaleWord = "log-odds",
     ) -> Changes:
-        """How each score has changed since a day, with intervals from the joint law of both boards."""
+        """How each score has changed since a day, with intervals from the joint law of both boards; `scale` is
+        "log-odds" or "elo"."""
+        chosen = View.of(level, False, scale, None).scale
         groups = self.terms.groups or ("",)
         if (group is None) != (self.terms.groups is None) or (group is not None and group not in groups):
             raise BoardError(f"say of which group, {', '.join(groups)}" if self.terms.groups else "there are no groups")
-        return changes(self.log, self.days if day is None else day, since, level, groups.index(group or ""))
+        last = self.days if day is None else day
+        return changes(self.log, last, since, level, groups.index(group or "")).on(chosen)
 
     def verify(self, *, ledger: str | Path | None = None) -> None:
         """Check that the public file, the confidential one and the ledger agree; raises what is wrong."""

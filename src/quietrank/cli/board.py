@@ -11,7 +11,7 @@ import typer
 from quietrank.cli import options
 from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver, print_result
 from quietrank.cli.options import Command, Format, VotesOptions, choice, command_group, counting, reads_votes
-from quietrank.errors import UsageError
+from quietrank.errors import UsageError, option
 from quietrank.render.screen import progress, show_data, tell
 
 if TYPE_CHECKING:
@@ -214,7 +214,12 @@ def show_board(
 
     one = Board.open(board)
     if since is not None:
-        print_result(one.changes(since, day, level=level, group=group), lambda changed: changed.page(), format)
+        _refuse_beside_since(
+            method=method != "bradley-terry", simultaneous=simultaneous, anchor=anchor is not None, overall=overall,
+            out=out is not None, plot=plot is not None, report=report is not None,
+        )  # fmt: skip
+        changed = one.changes(since, day, level=level, group=group, scale=scale)
+        print_result(changed, lambda changed: changed.page(), format)
         return
     check_releases(out, report=report, overwrite=overwrite, reads=(board,))
     check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(board,))
@@ -226,6 +231,15 @@ def show_board(
     )
     pictures: dict[Path, Callable[[], Figure]] = {} if plot is None else {plot: lambda: release.plot(theme=plot_theme)}
     deliver(release, format, out, Files(overwrite), pictures=pictures, report=report)
+
+
+def _refuse_beside_since(**given: bool) -> None:
+    """Refuse what has no meaning for changes."""
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UsageError(
+            f"--since prints how Bradley-Terry scores have changed, and {option(name)} has nothing to do there; leave "
+            "one of them out"
+        )
 
 
 @board_app.command("add-items", cls=Command)

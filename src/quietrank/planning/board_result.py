@@ -191,9 +191,10 @@ def _notes(plan: BoardPlan) -> tuple[str, ...]:
 
 def _table(plan: BoardPlan) -> Any:
     from rich import box
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    from quietrank.render.fitting import FittingTable
+
+    table = FittingTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), keep=3)
     k = plan.question.top_k
     for column in ("", "day", "C", "kept", "noise", "× one", "rank error", f"top-{k} error", "winner"):
         table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)

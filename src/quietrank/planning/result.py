@@ -175,11 +175,12 @@ def _precision(plan: Plan) -> str:
 
 def _table(plan: Plan) -> Any:
     from rich import box
-    from rich.table import Table
+
+    from quietrank.render.fitting import FittingTable
 
     with_people = plan.target is not None and len({one.people for one in plan.predictions}) > 1
     scale = "score error" if plan.question.method == "bradley-terry" else "win rate error"
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = FittingTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), keep=3)
     for column in (
         "mechanism", "ε", *(["people"] if with_people else []), scale, f"top-{plan.question.top_k} error", "rank error",
         "winner right",

@@ -48,7 +48,7 @@ class GroupedRelease(Published):
     group_of: GroupOf = GroupOf.VOTE
     """whose group it is: that of each vote, or that of the person, who is in one group only"""
     overall: Release | None = None
-    """the ranking over all groups together, if it was asked for; it is shown after them, as a group of this name"""
+    """the ranking over all groups together, if it was asked for; it comes first, as a group of this name"""
 
     def __post_init__(self) -> None:
         if len({(release.privacy, release.ledger_entry) for _, release in self.boards}) != 1 or not self.releases:
@@ -58,8 +58,8 @@ class GroupedRelease(Published):
 
     @property
     def boards(self) -> tuple[tuple[str, Release], ...]:
-        """Every ranking with its name: those of the groups and, if there is one, that over all of them."""
-        return self.releases if self.overall is None else (*self.releases, (OVERALL, self.overall))
+        """Every ranking with its name: that over all groups, if there is one, and those of the groups."""
+        return self.releases if self.overall is None else ((OVERALL, self.overall), *self.releases)
 
     def __getitem__(self, group: str) -> Release:
         if group not in self:
@@ -85,7 +85,7 @@ class GroupedRelease(Published):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of all rankings, the one over all groups last."""
+        """The names of all rankings, the one over all groups first."""
         return tuple(group for group, _ in self.boards)
 
     @property

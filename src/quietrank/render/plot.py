@@ -136,7 +136,7 @@ def _single(release: Release, exact: Exact) -> Picture:
 def _grouped(grouped: GroupedRelease, exact: Exact) -> Picture:
     """Small multiples: the same items in the same order in each, by their mean rank over the groups."""
     groups = grouped.releases[:MOST_GROUPS]
-    shown = (*groups, *grouped.boards[len(grouped.releases) :])
+    shown = (*grouped.boards[: len(grouped) - len(grouped.releases)], *groups)
     first, items = shown[0][1], _by_mean_rank([release for _, release in groups])
     bands = -(-len(shown) // PANELS_PER_BAND)
     most = items[: max(MOST_ROWS // bands, 10)]

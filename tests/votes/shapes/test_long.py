@@ -290,7 +290,7 @@ def test_a_noisy_total_is_saved_and_read_back(method: Any, delta: float, tmp_pat
     assert qr.rerank(again, method=method).method == method
     by = {"by": "item_a", "groups": list(ITEMS)}
     split = qr.rank_by_group(_read("missing", **DIALECTS["missing"], **by), privacy, method=method, overall=True)
-    assert split.groups == (*ITEMS, "overall")
+    assert split.groups == ("overall", *ITEMS)
 
 
 def test_under_a_public_design_a_missing_answer_is_a_tie() -> None:
