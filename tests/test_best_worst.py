@@ -149,10 +149,10 @@ def test_rates_are_net_wins_per_time_shown() -> None:
 @pytest.mark.parametrize(
     ("privacy", "options", "reason"),
     [
-        (PERSON, {"method": "bradley-terry"}, "declare design=uniform .* or design=public"),
-        (PERSON, {"method": "wins"}, "method=wins is for votes on pairs"),
-        (PERSON, {"mechanism": "zonotope"}, "mechanism=zonotope is for votes on pairs"),
-        (PERSON, {"mechanism": "perturbed-mle", "gamma": 50}, "mechanism=perturbed-mle is for votes on pairs"),
+        (PERSON, {"method": "bradley-terry"}, "declare design='uniform' .* or design='public'"),
+        (PERSON, {"method": "wins"}, "method='wins' is for votes on pairs"),
+        (PERSON, {"mechanism": "zonotope"}, "mechanism='zonotope' is for votes on pairs"),
+        (PERSON, {"mechanism": "perturbed-mle", "gamma": 50}, "mechanism='perturbed-mle' is for votes on pairs"),
         (qr.Privacy(1, "person", one_per_pair=True), {}, "one_per_pair=True is for votes on pairs"),
     ],
 )
@@ -164,7 +164,7 @@ def test_what_is_for_pairs_is_refused(privacy: qr.Privacy, options: dict[str, An
 def test_scores_of_unknown_sets_and_other_uses_of_pairs_are_refused() -> None:
     votes = some()[1]
     tally = qr.noisy_tally(votes, PERSON)
-    with pytest.raises(QuietrankError, match="declare design=uniform"):
+    with pytest.raises(QuietrankError, match="declare design='uniform'"):
         qr.rerank(tally, method="bradley-terry")
     with pytest.raises(QuietrankError, match="fit is for votes on pairs"):
         qr.fit(votes)

@@ -229,7 +229,7 @@ def test_more_noise_than_ties_still_gives_a_release() -> None:
     "words", [{"method": "wins"}, {"method": "win-rate"}, {"method": "net-wins"}, {"mechanism": "perturbed-mle"}]
 )
 def test_ties_go_with_scores_from_counts_only(votes: Votes, words: dict[str, Any]) -> None:
-    with pytest.raises(QuietrankError, match="ties=half"):
+    with pytest.raises(QuietrankError, match="ties='half'"):
         qr.rank(votes, qr.Privacy(1, "comparison"), ties="davidson", **words)
     with pytest.raises(QuietrankError, match="ties must be"):
         qr.rank(votes, qr.Privacy(1, "comparison"), ties="third")  # type: ignore[arg-type]
@@ -371,7 +371,7 @@ def test_a_fit_without_privacy(votes: Votes) -> None:
     # Votes are independent here, so both kinds of error are alike.
     np.testing.assert_allclose(clustered.standard_errors, alone.standard_errors, rtol=0.25)  # type: ignore[arg-type]
     assert qr.fit(votes).ties is None
-    with pytest.raises(QuietrankError, match="link=logistic"):
+    with pytest.raises(QuietrankError, match="link='logistic'"):
         qr.fit(votes, ties="davidson", link="hyperbolic-secant")
 
 

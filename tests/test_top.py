@@ -195,7 +195,7 @@ def test_it_can_be_looked_at(tmp_path: Path) -> None:
         ("two", {}, "whole number"),
         (1.5, {}, "whole number"),
         (1, {"mechanism": "perturbed-mle"}, "publishes the scores of all items"),
-        (1, {"mechanism": "zonotope"}, "needs unit=person and one_per_pair"),
+        (1, {"mechanism": "zonotope"}, "needs unit='person' and one_per_pair"),
         (1, {"mechanism": "exponential"}, "needs delta above 0"),
         (1, {"method": "bradley-terry"}, "by net wins or by wins"),
         (1, {"mechanism": "nonsense"}, "must be one of"),

@@ -522,6 +522,8 @@ class Request:
         all_groups, of_ties = flag("overall", overall), parse(Ties, "ties", ties)
         if of_ties is Ties.DAVIDSON:
             ranked_by = _with_ties(ranked_by, chosen)
+        if ranked_by is Method.AUTO and view.scale is not Scale.LOG_ODDS and not isinstance(chosen, PerturbedMLE):
+            ranked_by = Method.BRADLEY_TERRY  # nothing else has scores on a scale
         gamma = "auto" if _is(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)

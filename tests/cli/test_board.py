@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,26 @@ def test_a_board_without_delta(tmp_path: Path, run: Run) -> None:
     columns = ("--day-column", "tstamp", "--id", "vote", "--until", "2026-01-21")
     assert "3 of 4 weeks" in call(run, "update", place, tmp_path / "votes.csv", *columns)[1]
     assert "intact" in call(run, "verify", place)[1]
+
+
+def test_a_new_board_says_when_it_begins(tmp_path: Path, run: Run) -> None:
+    """Before it pays: who has votes already must say from when on they count."""
+    terms = ("--items", "a,b", "--epsilon", 1, "--delta", 1e-6, "--ledger", tmp_path / "no.db")
+    today = datetime.now(UTC).date()
+    code, _, err = call(run, "new", tmp_path / "b.board", *terms)
+    assert (code, "there is no ledger" in err) == (1, True)
+    assert f"first week {today} to {today + timedelta(days=6)}; give --start to begin earlier" in err
+    _, _, err = call(run, "new", tmp_path / "b.board", *terms, "--start", "2026-01-05", "--every", "day")
+    assert err.startswith("first day 2026-01-05\n")
+
+
+def test_an_exhausted_ledger_says_so_first(board: Path, run: Run) -> None:
+    """Not that δ is too large, when no ε is left either."""
+    words = ("--items", "a,b", "--epsilon", 2, "--delta", 1e-6, "--ledger", board.parent / "budget.db")
+    code, _, err = call(run, "new", board.parent / "other.board", *words)
+    assert code == 1
+    assert "requested ε = 2, remaining ε = 0, 2 too much" in err
+    assert "smaller --delta" not in err
 
 
 def test_items_and_people(board: Path, run: Run) -> None:

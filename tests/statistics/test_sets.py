@@ -179,9 +179,9 @@ def test_what_is_about_pairs_is_refused_for_sets() -> None:
         with pytest.raises(PrivacyError, match=f"mechanism={mechanism} is for votes on pairs"):
             mechanism.require(promise, mechanism.statistics[0])
     offered = LAPLACE.statistics
-    with pytest.raises(PrivacyError, match="method=wins is for votes on pairs"):
+    with pytest.raises(PrivacyError, match="method='wins' is for votes on pairs"):
         statistic_for(Method.WINS, promise, offered, free_total=True)
-    with pytest.raises(PrivacyError, match="declare design=uniform"):
+    with pytest.raises(PrivacyError, match="declare design='uniform'"):
         statistic_for(Method.BRADLEY_TERRY, promise, offered, free_total=True)
 
 

@@ -425,6 +425,14 @@ class Board:
         return min(over, terms.horizon)
 
 
+def first_period(start: date | str | None, every: EveryWord) -> str:
+    """When the first day or week of a new board is, and what to do if that is too late."""
+    period, first = parse(Every, "every", every), _date("start", start) or _today()
+    last = first + timedelta(days=period.days - 1)
+    when = f"first {period} {first}" + (f" to {last}" if last > first else "")
+    return when if start is not None else f"{when}; give {option('start')} to begin earlier"
+
+
 def confidential(path: Path) -> Path:
     """The confidential file of a board."""
     return path.with_name(f"{path.name}.confidential")

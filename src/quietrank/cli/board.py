@@ -11,7 +11,7 @@ import typer
 from quietrank.cli import options
 from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver, print_result
 from quietrank.cli.options import Command, Format, VotesOptions, choice, command_group, counting, reads_votes
-from quietrank.errors import UsageError, option
+from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.render.screen import progress, show_data, tell
 
 if TYPE_CHECKING:
@@ -59,11 +59,12 @@ def new(
     groups: options.Groups = None,
 ) -> None:
     """Make a board and pay for its whole horizon. What it fixes cannot be changed later; no file is overwritten."""
-    from quietrank.boards.board import Board, confidential
+    from quietrank.boards.board import Board, confidential, first_period
     from quietrank.promise.declare import parse_items, parse_names
 
     if unit != "person":
         raise UsageError("a board protects people, who may vote on any day: use --unit person, or leave it out")
+    tell(QuietrankError(first_period(start, every)).in_options())
     made = Board.create(
         board, parse_items(items), epsilon=epsilon, delta=delta, ledger=ledger, horizon=horizon, every=every, pure=pure,
         clip=clip, max_per_person=max_per_person, neighbours=neighbours, start=start, window=window, by=by,
@@ -254,10 +255,11 @@ def add_items(board: File, items: Names, ledger: Moved = None) -> None:
 
 def _names(words: list[str]) -> list[str]:
     """One by one, or in a file or a list."""
+    from quietrank.promise.arguments import at_home
     from quietrank.promise.declare import parse_names
 
     first = words[0]
-    return list(parse_names(first, "item")) if len(words) == 1 and ("," in first or Path(first).is_file()) else words
+    return list(parse_names(first, "item")) if len(words) == 1 and ("," in first or at_home(first).is_file()) else words
 
 
 @board_app.command(cls=Command)

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from quietrank.errors import UsageError
 from quietrank.promise import privacy
+from quietrank.promise.arguments import at_home
 
 if TYPE_CHECKING:
     from quietrank.votes.read import Votes
@@ -94,6 +95,12 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_bool(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; in its paths, ~ is the home of whoever runs it, also where no shell has seen it."""
+        paths = {name: at_home(str(path)) for name, path in ctx.params.items() if isinstance(path, Path)}
+        ctx.params.update(paths)
+        return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from quietrank.mechanisms.registry import MECHANISMS

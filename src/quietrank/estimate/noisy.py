@@ -93,15 +93,16 @@ class NoisyTally:
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The noisy tally as JSON text; also written to `path`, whole or not at all."""
+    def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+        """The noisy tally as JSON text; also written to `path`, whole or not at all, in place of an earlier one only
+        with `overwrite`."""
         from quietrank.publish.tally_file import save
 
-        return save(self, path)
+        return save(self, path, overwrite=overwrite)
 
     @classmethod
     def from_json(cls, path: str | Path) -> NoisyTally:
-        """Read a noisy tally from a file."""
+        """Read a noisy tally from a file, or from the text of one."""
         from quietrank.publish.tally_file import load
 
         return load(path, cls)
@@ -279,15 +280,15 @@ class GroupedTally:
     """the number of votes in all groups together, where it is the same for all neighbours; that of one group never is,
     unless the design is public"""
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """All groups as JSON text; also written to `path`, whole or not at all."""
+    def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+        """All groups as JSON text; also written to `path`, as by `NoisyTally.to_json`."""
         from quietrank.publish.tally_file import save
 
-        return save(self, path)
+        return save(self, path, overwrite=overwrite)
 
     @classmethod
     def from_json(cls, path: str | Path) -> GroupedTally:
-        """Read the noisy tallies of all groups from a file."""
+        """Read the noisy tallies of all groups from a file, or from the text of one."""
         from quietrank.publish.tally_file import load
 
         return load(path, cls)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from quietrank import __version__
 from quietrank.planning.crowd import Habit
 from quietrank.planning.result import precise, strengths_assumed
+from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import PLAN, Kind
 from quietrank.publish.tabular import Tabular
@@ -110,11 +111,11 @@ class BoardPlan(Tabular):
             "made_with": f"quietrank {__version__}",
         }
 
-    def plot(self, path: str | Path, *, overwrite: bool = True) -> None:
+    def plot(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Draw the errors over time, one line for each way."""
         from quietrank.planning.board_figure import draw
 
-        draw(self, Path(path), overwrite=overwrite)
+        draw(self, file_path(path), overwrite=overwrite)
 
     def page(self) -> Group:
         return render(self)

@@ -15,6 +15,7 @@ from quietrank.planning.question import Question
 from quietrank.planning.scoring import NO_PRIVACY
 from quietrank.planning.survey import PAPER, SPREADS, Survey
 from quietrank.planning.targets import BEYOND, Target
+from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import Design, Unit, plain_number
 from quietrank.publish.files import PLAN
 from quietrank.publish.tabular import Tabular
@@ -79,11 +80,11 @@ class Plan(Tabular):
             "made_with": f"quietrank {__version__}",
         }
 
-    def plot(self, path: str | Path, *, overwrite: bool = True) -> None:
+    def plot(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Draw the errors against ε, with what would remain without privacy."""
         from quietrank.planning.figure import draw
 
-        draw(self, Path(path), overwrite=overwrite)
+        draw(self, file_path(path), overwrite=overwrite)
 
     def page(self) -> Group:
         return render(self)

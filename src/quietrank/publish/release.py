@@ -39,6 +39,7 @@ from quietrank.publish.tabular import (
     privacy_from_dict,
     promise,
     read_json,
+    require_format,
     scatter_from_dict,
     scatter_to_dict,
     text,
@@ -206,11 +207,12 @@ class Release(Published):
         known = [name for name in rows[0] if any(row[name] is not None for row in rows)]
         return [{name: row[name] for name in known} for row in rows]
 
-    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light") -> Figure:
+    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light", overwrite: bool = False) -> Figure:
         """A figure of the ranking: scores with their intervals, rank sets and tiers; costs nothing.
 
-        path   where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
-        theme  "light" or "dark"
+        path       where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
+        theme      "light" or "dark"
+        overwrite  True: in place of an earlier picture; never of a file of another kind
 
         >>> import quietrank as qr
         >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
@@ -220,7 +222,7 @@ class Release(Published):
         """
         from quietrank.render.plot import plot
 
-        return plot(self, path, theme)
+        return plot(self, path, theme, overwrite=overwrite)
 
     def page(self) -> Group:
         from quietrank.render.table import render
@@ -229,14 +231,13 @@ class Release(Published):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Release:
-        """Read a release from a file."""
+        """Read a release from a file, or from the text of one."""
         return cls.from_dict(read_json(path))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Release:
         """Read a release from plain values, and check them."""
-        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            raise ReleaseError(f"this is not a release in the format {FORMAT}; give one written by quietrank")
+        require_format(values, FORMAT, "a release")
         try:
             return cls(
                 ranking=_ranking(values["ranking"]),
