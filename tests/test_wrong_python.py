@@ -279,7 +279,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "simultaneous 1": (lambda w: qr.rank(w.votes, VOTE, simultaneous=1), "simultaneous must be True or False"),
     "scale unknown": (lambda w: qr.rank(w.votes, VOTE, scale="odds"), "scale must be one of log-odds, elo, prob"),
     "scale None": (lambda w: qr.rank(w.votes, VOTE, scale=None), "scale must be one of"),
-    "scale of counts": (lambda w: qr.rank(w.votes, VOTE, method="wins", scale="elo"), "add method='bradley-terry'"),
+    "scale of counts": (lambda w: qr.rank(w.votes, VOTE, method="wins", scale="elo"), "use method='bradley-terry'"),
     "anchor alone": (lambda w: qr.rank(w.votes, VOTE, anchor=("x", 1000)), "anchor belongs to scale='elo'; add it"),
     **{
         f"anchor {value!r}": (
@@ -368,8 +368,11 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "from_json tally": (lambda w: qr.Release.from_json(w.folder / "tally.json"), "not a release"),
     "from_json grouped": (lambda w: qr.Release.from_json(w.folder / "grouped.json"), "not a release"),
     "from_json digits": (lambda w: qr.Release.from_json(w.folder / "digits.json"), "is not JSON"),
-    "grouped from_json": (lambda w: qr.GroupedRelease.from_json(w.folder / "release.json"), "not releases"),
-    "tally from_json release": (lambda w: qr.NoisyTally.from_json(w.folder / "release.json"), "NoisyTally.to_json"),
+    "grouped from_json": (lambda w: qr.GroupedRelease.from_json(w.folder / "release.json"), "use qr.Release.from_json"),
+    "tally from_json release": (
+        lambda w: qr.NoisyTally.from_json(w.folder / "release.json"),
+        "use qr.Release.from_json",
+    ),
     "tally from_json None": (lambda w: qr.NoisyTally.from_json(None), "path must be the path of a file"),
     "grouped tally from_json": (lambda w: qr.GroupedTally.from_json(w.folder / "tally.json"), "NoisyTally.from_json"),
     "tally from_dict None": (lambda w: tally_from_dict(None), "not a noisy tally"),

@@ -52,7 +52,7 @@ class QuietrankError(Exception):
     @property
     def message(self) -> str:
         """The message with both forms in it, for use in another message."""
-        return super().__str__()
+        return BaseException.__str__(self)  # KeyError, which one of these is as well, would quote it
 
     def __str__(self) -> str:
         return _shortened(_BOTH.sub(r"\1", self.message))
@@ -96,6 +96,10 @@ class SolverError(QuietrankError):
 
 class ReleaseError(QuietrankError):
     """A release cannot be written or read."""
+
+
+class UnknownItemError(ReleaseError, KeyError):
+    """A release has no such item."""
 
 
 class BoardError(QuietrankError):

@@ -114,7 +114,7 @@ class Board:
         if (by is None) != (groups is None):
             raise BoardError(f"say both, {option('by')} and {option('groups')}, or neither")
         terms = Terms(
-            secrets.token_hex(8), _privacy(epsilon, delta, pure, clip, max_per_person, neighbours),
+            secrets.token_hex(8), promised(epsilon, delta, pure, clip, max_per_person, neighbours),
             declare(items).names, length, period, first, window, by, None if groups is None else declare_groups(groups),
         )  # fmt: skip
         book = ledger if isinstance(ledger, BudgetLedger) else BudgetLedger.open(file_path(ledger, "ledger"))
@@ -438,7 +438,7 @@ def confidential(path: Path) -> Path:
     return path.with_name(f"{path.name}.confidential")
 
 
-def _privacy(
+def promised(
     epsilon: float,
     delta: float | None,
     pure: bool,

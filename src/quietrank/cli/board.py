@@ -59,12 +59,15 @@ def new(
     groups: options.Groups = None,
 ) -> None:
     """Make a board and pay for its whole horizon. What it fixes cannot be changed later; no file is overwritten."""
-    from quietrank.boards.board import Board, confidential, first_period
+    from quietrank.boards.board import Board, confidential, first_period, promised
     from quietrank.promise.declare import parse_items, parse_names
 
     if unit != "person":
         raise UsageError("a board protects people, who may vote on any day: use --unit person, or leave it out")
-    tell(QuietrankError(first_period(start, every)).in_options())
+    with options.command_line():
+        promised(epsilon, delta, pure, clip, max_per_person, neighbours)
+        begins = QuietrankError(first_period(start, every)).in_options()
+    tell(begins)
     made = Board.create(
         board, parse_items(items), epsilon=epsilon, delta=delta, ledger=ledger, horizon=horizon, every=every, pure=pure,
         clip=clip, max_per_person=max_per_person, neighbours=neighbours, start=start, window=window, by=by,
@@ -130,15 +133,15 @@ def plan_board(
     check_output(out, PLAN, overwrite=overwrite)
     check_output(plot, PICTURE, "plot", overwrite=overwrite)
     check_apart(out=out, plot=plot)
-    with progress("simulating") as bar:
+    with progress("simulating") as bar, options.command_line():
         forecast = planner.plan_board(
             items, people, votes_per_person, epsilon=epsilon, delta=delta, habit=habit, votes_per_visit=votes_per_visit,
             spread=spread, neighbours=neighbours, clip=_clip(clip), horizon=horizon, every=every,
             days=None if days is None else options.numbers("days", days, "30,91"), method=method, top_k=top_k,
             repetitions=repetitions, seed=seed, curves=plot is not None, progress=bar,
         )  # fmt: skip
-        if plot is not None:
-            forecast.plot(plot, overwrite=overwrite)
+    if plot is not None:
+        forecast.plot(plot, overwrite=overwrite)
     if out is not None:
         as_csv = out.suffix.lower() == ".csv"
         write_text(out, forecast.to_csv() if as_csv else forecast.to_json(), PLAN, overwrite=overwrite)

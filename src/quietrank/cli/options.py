@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from quietrank.errors import UsageError
+from quietrank.errors import QuietrankError, UsageError
 from quietrank.promise import privacy
 from quietrank.promise.arguments import at_home
 
@@ -332,6 +332,18 @@ COLUMNS = (
     "unranked", "header_rows", "connect", "table", "query", "engine", "memory_limit", "threads", "temp_dir",
     "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
 )  # fmt: skip
+
+
+@contextmanager
+def command_line(kind: type[QuietrankError] = QuietrankError) -> Iterator[None]:
+    """What is refused in here is wrong in the command line alone, whatever the votes are: exit code 2.
+
+    `kind` of errors, if not all of them are.
+    """
+    try:
+        yield
+    except kind as error:
+        raise UsageError(error.message) from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from quietrank import __version__
 from quietrank.arrays import Floats
-from quietrank.errors import ReleaseError, either
+from quietrank.errors import ReleaseError, UnknownItemError, either
 from quietrank.estimate.methods import Estimate
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.sources import NoError
@@ -118,13 +119,15 @@ class TieModel:
 class Release(Published):
     """A private ranking, ready to publish; `rank` and `rerank` make it, `print` shows it, and so does a notebook.
 
-    Iterating over it gives its rows, from the best item to the last.
+    Iterating over it gives its rows, from the best item to the last; the name of an item in brackets gives its row.
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
     >>> release = qr.rank(votes, qr.Privacy(epsilon=1, unit="comparison"))
     >>> [row.rank for row in release], len(release), release.privacy.epsilon
     ([1, 2, 3, 4], 4, 1.0)
+    >>> release[release.ranking[0].item].rank
+    1
     >>> qr.Release.from_dict(release.to_dict()) == release
     True
     """
@@ -159,6 +162,23 @@ class Release(Published):
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.ranking)
+
+    def __getitem__(self, item: str) -> Row:
+        """The row of an item, by its name; `ranking` has the rows by place."""
+        if not isinstance(item, str):
+            raise ReleaseError(f"a release has rows by item, as in release['tea']; got {item!r}: use release.ranking")
+        row = next((row for row in self.ranking if row.item == item), None)
+        if row is None:
+            near = get_close_matches(item, [row.item for row in self.ranking], 1)
+            meant = f", but {near[0]!r}" if near else ""
+            raise UnknownItemError(
+                f"there is no item {item!r} in this release{meant}; its {len(self)} items are those of "
+                "[row.item for row in release]"
+            )
+        return row
+
+    def __contains__(self, item: object) -> bool:
+        return any(item in (row.item, row) for row in self.ranking)
 
     def __repr__(self) -> str:
         from quietrank.render.screen import visible

@@ -206,7 +206,8 @@ def read_json(path: str | Path) -> Any:
     try:
         content = file_path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
+        name = str(path) if len(str(path)) < 1000 else f"{str(path)[:100]}…"
+        raise ReleaseError(f"cannot read {name}: {error.strerror}; check the path") from None
     except ValueError:
         raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
     return _parsed(content, str(path))

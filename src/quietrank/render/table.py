@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from quietrank.promise.privacy import Unit, plain_number
-from quietrank.render.cells import columns, score_of
+from quietrank.publish.view import Scale
+from quietrank.render.cells import SCALES, columns, score_of
 from quietrank.render.fitting import PARAGRAPH, FittingTable, width_of
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import notes_of
@@ -197,7 +198,7 @@ def render_fit(fitted: NonPrivateFit) -> Group:
     """Exact scores with their standard errors, intervals and rank sets."""
     title = f"{len(fitted.items)} items by exact Bradley–Terry scores, ridge {fitted.fitted.ridge:g} (not private)"
     rows = fitted.rows()
-    parts = [Text(title, style="bold"), *_fit_table(rows), *_of_ties(fitted)]
+    parts = [Text(title, style="bold"), *_fit_table(rows, fitted.view.scale), *_of_ties(fitted)]
     if fitted.standard_errors is not None:
         ranks = " and ranks" if "rank_low" in rows[0] else ""
         parts.append(Text(f"{fitted.error_kind} Intervals{ranks} at the level {fitted.level:g}."))
@@ -206,25 +207,28 @@ def render_fit(fitted: NonPrivateFit) -> Group:
     return Group(*parts, *(Text(f"Note: {note}", style="dim") for note in fitted.notes))
 
 
-FIT_COLUMNS = {
-    "rank": "{rank:d}",
-    "item": "{item}",
-    "score": "{score:.3f}",
-    "± standard error": "{standard_error:.3f}",
-    "interval": "{score_low:.2f} to {score_high:.2f}",
-    "ranks": "{rank_low:d} to {rank_high:d}",
-    "tier": "{tier:d}",
-    "component": "{component:d}",
-}
-"""heading of each column, and how it is made from a row; left out where the row does not have it"""
+def fit_columns(scale: Scale) -> dict[str, str]:
+    """Heading of each column, and how it is made from a row; left out where the row does not have it."""
+    heading, form = SCALES[scale]
+    score, ends = (form, form) if scale is Scale.ELO else (".3f", ".2f" if scale is Scale.LOG_ODDS else ".3f")
+    return {
+        "rank": "{rank:d}",
+        "item": "{item}",
+        heading: f"{{score:{score}}}",
+        "± standard error": f"{{standard_error:{'.1f' if scale is Scale.ELO else '.3f'}}}",
+        "interval": f"{{score_low:{ends}}} to {{score_high:{ends}}}",
+        "ranks": "{rank_low:d} to {rank_high:d}",
+        "tier": "{tier:d}",
+        "component": "{component:d}",
+    }
 
 
-def _fit_table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
+def _fit_table(rows: Sequence[dict[str, Any]], scale: Scale) -> list[Table | Text]:
     """The first rows, in the columns that they have."""
     table = FittingTable(box=box.SIMPLE_HEAD, keep=3)
     known = {
         heading: cell
-        for heading, cell in FIT_COLUMNS.items()
+        for heading, cell in fit_columns(scale).items()
         if all(name in rows[0] for _, name, _, _ in Formatter().parse(cell) if name)
     }
     for heading in known:
