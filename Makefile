@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit slow browser browser-slow engines wheel lowest audit bench peers docs figure clean
+.PHONY: demo test lint types unit coverage slow browser browser-slow engines wheel lowest audit bench peers docs figure clean
 
 demo: .venv/installed
 	$(BIN)/quietrank demo
@@ -20,6 +20,10 @@ types: .venv/installed
 
 unit: .venv/installed
 	$(BIN)/pytest -n auto -m "not slow and not engines"
+
+# Which lines and branches the tests of `make test` run, command line and app included; less than 95 % is an error.
+coverage: .venv/installed
+	$(BIN)/pytest -n auto -m "not slow and not engines" --cov --cov-report=term --cov-report=html:build/coverage
 
 slow: .venv/installed
 	QUIETRANK_EXAMPLES=thorough $(BIN)/pytest -n auto --dist loadgroup
@@ -51,13 +55,15 @@ engines: .venv/engines
 	$(BIN)/python -m pip install --quiet --constraint constraints/tested.txt --editable '.[dev]'
 	touch $@
 
-# What is handed out: wheel and sdist, built twice to the same bytes; then the wheel in an environment of its own, with tests
+# What is handed out: wheel and sdist, built twice to the same bytes; docs/first-use.md typed into a shell beside the sdist,
+# with the user's own pip; then the wheel in an environment of its own, with tests
 # that run beside no checkout. `make wheel PYTHON=python3.13` does it with another Python, `make wheel WITH='--constraint
 # constraints/lowest.txt'` with other versions of what it needs.
 wheel: .venv/installed
 	rm -rf dist build/installed
 	for copy in one two; do SOURCE_DATE_EPOCH=1577836800 $(BIN)/python -m build --outdir dist/$$copy . >/dev/null || exit 1; done
 	cmp dist/one/*.whl dist/two/*.whl && cmp dist/one/*.tar.gz dist/two/*.tar.gz
+	QUIETRANK_SDIST="$$(echo $(CURDIR)/dist/one/*.tar.gz)" $(BIN)/pytest tests/test_first_use.py
 	$(PYTHON) -m venv --clear build/installed/venv
 	build/installed/venv/bin/pip install --quiet $(WITH) "$$(echo dist/one/*.whl)[app]" pytest hypothesis pandas polars
 	cp -r tests docs examples benchmarks README.md pyproject.toml build/installed
@@ -88,7 +94,7 @@ peers:
 
 # The site, in site/: pages that scripts write are written, then all are built; a warning or a broken link is an error.
 docs: .venv/docs
-	for page in cli api noise benchmarks; do $(BIN)/python docs/make_$$page.py || exit 1; done
+	for page in cli api modules noise benchmarks; do $(BIN)/python docs/make_$$page.py || exit 1; done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .venv/docs: .venv/installed

@@ -105,7 +105,7 @@ def _signature(name: str, thing: Any) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in words:
             words.append("*")
         default = parameter.default
-        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}.get(parameter.kind.name, "")
         word, sign = f"{stars}{parameter.name}{_typed(': ', parameter.annotation)}", "="
         if parameter.annotation is not parameter.empty:
             sign = " = "

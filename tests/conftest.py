@@ -18,7 +18,7 @@ from tests.servers.spark import spark_session
 QUIET: dict[str, Any] = {
     "derandomize": True, "deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]
 }  # fmt: skip
-settings.register_profile("quick", max_examples=25, **QUIET)
+settings.register_profile("quick", max_examples=10, **QUIET)
 settings.register_profile("thorough", max_examples=100, **QUIET)
 settings.load_profile(os.environ.get("QUIETRANK_EXAMPLES", "quick"))
 

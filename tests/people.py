@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from quietrank.arrays import Floats, Integers
 from quietrank.estimate.methods import Estimate, Expected, estimate, expected_of
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.uncertainty import Uncertainty, _draws, _intervals, error_of, uncertainty
+from quietrank.maths import ranks
 from quietrank.maths.scores import Design as ScoresDesign
 from quietrank.maths.scores import PublicDesign, RankOneDesign, UniformDesign, fit_scores
 from quietrank.mechanisms.choose import choose
@@ -389,9 +391,10 @@ class Coverage:
 
 
 def certainty(noisy: NoisyTally, scores: Estimate, *, simultaneous: bool = False, stepwise: bool = True) -> Uncertainty:
-    """What a release says about its certainty, at the usual level."""
+    """What a release says about its certainty, at the usual level; with stepwise=False as after the first step."""
     places = order(scores.scores, noisy.items.names)
-    return uncertainty(noisy, scores, places, level=LEVEL, simultaneous=simultaneous, stepwise=stepwise)
+    with mock.patch.object(ranks, "MOST_STEPS", ranks.MOST_STEPS if stepwise else 1):
+        return uncertainty(noisy, scores, places, level=LEVEL, simultaneous=simultaneous)
 
 
 def coverage(setting: Setting, repetitions: int, seed: int, ways: Sequence[Known] = (Known.BOUGHT,)) -> list[Coverage]:

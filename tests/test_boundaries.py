@@ -13,6 +13,8 @@ from tests.imports import Rules, imports, reading_list, sources_of, violations, 
 
 SOURCES = sources_of(Path(quietrank.__file__).parent)
 TRUSTED_MATHS = ("maths.links", "maths.certificate")
+MODULES, LINES = 43, 6_900
+"""What a privacy reviewer has to read, at most."""
 
 RULES = Rules(
     sides={
@@ -81,7 +83,7 @@ def test_every_import_is_allowed() -> None:
 
 def test_the_reader_finds_imports() -> None:
     """This test can fail: the imports it is about are seen."""
-    assert "votes.read" in imports("pipeline", SOURCES)
+    assert "votes.read" in imports("pipeline.counts", SOURCES)
     assert ":opendp" in imports("noise.lattice", SOURCES)
     assert len(SOURCES) > 80
 
@@ -177,8 +179,8 @@ def test_what_a_reviewer_reads(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\na privacy reviewer reads {len(listed)} modules, {sum(listed.values())} lines: {', '.join(listed)}")
     assert len(mechanisms) == len(MECHANISMS) >= 4
-    assert len(listed) <= 43
-    assert sum(listed.values()) <= 6_900
+    assert len(listed) <= MODULES
+    assert sum(listed.values()) <= LINES
 
 
 def test_few_modules_stand_at_the_root(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ import pytest
 import quietrank as qr
 from quietrank import estimators
 from quietrank.cli.options import VOTE_SHAPES
-from quietrank.ledger import BudgetLedger
+from quietrank.ledger.book import BudgetLedger
 from quietrank.maths import links
 from quietrank.maths.links import LinkWord
 from quietrank.mechanisms.laplace import LAPLACE

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quietrank as qr
-from quietrank import crossing, pipeline
+from quietrank import crossing
 from quietrank.auditing import bounds
 from quietrank.auditing.cases import make_case
 from quietrank.errors import PrivacyError, ReleaseError
@@ -171,7 +171,7 @@ def test_the_parts_never_exceed_epsilon(epsilon: float, share: Any, delta: float
 
 def test_counts_that_forget_the_histogram_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: counts whose noise is calibrated to the whole ε. Nothing but the histogram is drawn."""
-    monkeypatch.setattr(pipeline, "rest_of", lambda epsilon, part: epsilon)
+    monkeypatch.setattr("quietrank.pipeline.limit.rest_of", lambda epsilon, part: epsilon)
     with pytest.raises(PrivacyError, match="does not keep"):
         qr.rank(simulated(), AUTO, sampling_share=0)
 

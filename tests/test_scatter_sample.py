@@ -21,9 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quietrank as qr
-from quietrank import pipeline
 from quietrank.auditing import bounds
-from quietrank.auditing.attacked import GROUPS
+from quietrank.auditing.case_lists import GROUPS
 from quietrank.auditing.cases import make_case
 from quietrank.errors import ReleaseError, VotesError
 from quietrank.estimate import sample
@@ -261,7 +260,7 @@ def test_whether_people_are_sampled_tells_nothing_of_their_number(monkeypatch: p
     found = []
     for one in neighbours:
         exact = scatter.sample_bits(len({vote[0] for vote in one}))
-        monkeypatch.setattr(pipeline, "bits_of", lambda tallies, noise, exact=exact: exact)
+        monkeypatch.setattr("quietrank.pipeline.counts.bits_of", lambda tallies, noise, exact=exact: exact)
         found.append(_parts(one, 3))
     assert found == [{1.0}, {0.5}]
 

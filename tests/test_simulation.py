@@ -55,6 +55,17 @@ def test_a_graph_compares_each_pair_at_most_once() -> None:
     assert abs(votes / (200 * 199 / 2) - 0.3) < 0.02
 
 
+def test_a_file_has_one_header(tmp_path: Path) -> None:
+    """Also where the first items of a sparse graph met nobody, so that the first parts of the file are empty."""
+    theta, rng = np.zeros(30), np.random.default_rng(1)
+    sparse = [batch for batch in graph_votes(theta, 0.02, rng) if len(batch.winner)]
+    empty = next(graph_votes(theta, 0.0, rng))
+    votes = write_votes(iter([empty, empty, *sparse]), item_names(30), tmp_path / "votes.csv")
+    lines = (tmp_path / "votes.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == votes + 1
+    assert lines.count("winner,loser") == 1
+
+
 @pytest.mark.parametrize("name", ["votes.csv", "votes.csv.gz", "votes.parquet"])
 def test_what_is_written_can_be_ranked(tmp_path: Path, name: str) -> None:
     """Every format goes straight into the tally."""

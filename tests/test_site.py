@@ -9,7 +9,9 @@ import pytest
 
 from docs.make_api import api_page
 from docs.make_benchmarks import benchmarks_page
+from docs.make_modules import modules_page
 from docs.make_noise import page_with_tables
+from tests.test_boundaries import LINES, MODULES
 
 ROOT = Path(__file__).parent.parent
 OUTSIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
@@ -22,6 +24,24 @@ def test_the_page_of_the_api_is_current() -> None:
 
 def test_the_page_of_benchmarks_is_current() -> None:
     assert (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8") == benchmarks_page()
+
+
+def test_the_page_of_modules_is_current_and_every_module_has_a_head() -> None:
+    page = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8")
+    assert page == modules_page()
+    assert "|  |" not in page
+
+
+def test_pages_that_the_code_names_exist() -> None:
+    """A proof that a module cites is there."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for page in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / page).exists(), f"{path.name} names {page}"
+
+
+def test_the_ceiling_of_the_reading_list_is_the_one_that_is_tested() -> None:
+    page = " ".join((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split())
+    assert f"a ceiling of {MODULES} modules and {LINES:,} lines" in page
 
 
 def test_the_table_of_noise_is_current() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import PrivacyError, ReleaseError
-from quietrank.planning import top as planned
+from quietrank.planning import outlook
 from quietrank.promise.privacy import Privacy
 from quietrank.votes.read import Votes
 
@@ -33,7 +33,7 @@ def votes(people: int = 40, **options: Any) -> Votes:
 
 @pytest.fixture(autouse=True)
 def _few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "CHANCE_RUNS", 20)
+    monkeypatch.setattr(outlook, "CHANCE_RUNS", 20)
 
 
 EVERY = [

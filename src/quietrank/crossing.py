@@ -66,7 +66,7 @@ class Payment:
         self.spent.append(loss)
 
 
-def _paid(charge: Charge, ledger: Ledger | None, limit: LimitNoise | None = None) -> Payment:
+def _pay(charge: Charge, ledger: Ledger | None, limit: LimitNoise | None = None) -> Payment:
     return Payment(charge, None if ledger is None else ledger.debit(charge), limit)
 
 
@@ -81,7 +81,7 @@ def cross_people(
     _require_within(privacy, cost)
     # What is charged is what is written; noise is calibrated to the doubles below it.
     stated = replace(cost, epsilon=privacy.epsilon, delta=privacy.delta if cost.delta else 0.0)
-    payment = _paid(Charge(privacy, stated, CHOOSING), ledger, noise)
+    payment = _pay(Charge(privacy, stated, CHOOSING), ledger, noise)
     payment.spend(noise.loss)
     return noise.noise.add_to(people.counts), payment
 
@@ -108,9 +108,9 @@ def cross(
     """
     _require_bounded(tallies, calibrated)
     require_kept(calibrated, scatter, None if payment is None else payment.limit)
-    payment = payment or _paid(_charge(tallies, calibrated, scatter), ledger)
+    payment = payment or _pay(_charge(tallies, calibrated, scatter), ledger)
     payment.spend(calibrated.mechanism.loss(calibrated))
-    noised = [_noised(tally, calibrated, tallies.people, payment.entry) for tally in tallies]
+    noised = [_draw_tally(tally, calibrated, tallies.people, payment.entry) for tally in tallies]
     if scatter is None or measure is None:
         return noised
     try:
@@ -225,7 +225,7 @@ def _charge(tallies: Tallies, calibrated: Calibrated, scatter: ScatterNoise | No
     return Charge(privacy, replace(cost, epsilon=privacy.epsilon), f"{what}, and its scatter")
 
 
-def _noised(tally: AnyTally, calibrated: Calibrated, people: int | None, ledger_entry: str | None) -> Noised:
+def _draw_tally(tally: AnyTally, calibrated: Calibrated, people: int | None, ledger_entry: str | None) -> Noised:
     """The one line that draws noise, and what is public in addition."""
     sums, public = tally.by_item, calibrated.privacy.design is Design.PUBLIC
     return Noised(

@@ -1,4 +1,4 @@
-"""The bundled survey: 303 students compare six universities (see data/README.md for its source)."""
+"""Nothing in, the bundled survey and its promise out: 303 students compare six universities (data/README.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong, each with a message that says what was given and what to do about it.
+"""What went wrong in, an error out, with a message that says what was given and what to do about it.
 
 A message uses the caller's names: `max_per_person=5` from Python, `--max-per-person 5` on the command line.
 `option` and `either` write both forms into a message; `str(error)` shows Python's, and `error.in_options()` the

@@ -1,4 +1,4 @@
-"""From wins, or a noisy tally, to scores; heavy modules are loaded when first used."""
+"""Vote arrays or pairs in, scores that are not private out: the stable import path of `fit_arrays` and `fit_pairs`."""
 
 from __future__ import annotations
 

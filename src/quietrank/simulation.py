@@ -94,24 +94,24 @@ def simulate(
     return pyarrow.concat_tables([pyarrow.table(_columns(batch, names)) for batch in batches])
 
 
-def _strengths(items: object, given: object, rng: np.random.Generator) -> tuple[list[str], Floats]:
-    """Names and strengths θ: the paper's, or as given."""
-    if (items is None) == (given is None):
+def _strengths(items: object, declared: object, rng: np.random.Generator) -> tuple[list[str], Floats]:
+    """Names and strengths θ: the paper's, or as declared."""
+    if (items is None) == (declared is None):
         raise QuietrankError("say what is compared: items=4, or strengths={'tea': 1.0, 'water': 0.0}; not both")
-    if given is None:
+    if declared is None:
         n = _whole("items", items, 2)
         require_possible(n, 0)
         return item_names(n), paper_strengths(n, rng)
-    if not isinstance(given, Mapping):
-        return read_strengths(file_path(given, "strengths"))
-    thetas = [number(theta) for theta in given.values()]
+    if not isinstance(declared, Mapping):
+        return read_strengths(file_path(declared, "strengths"))
+    thetas = [number(theta) for theta in declared.values()]
     known = [theta for theta in thetas if theta is not None and abs(theta) <= MOST_STRENGTH]
     if len(known) < max(2, len(thetas)):
         raise QuietrankError(
             "strengths must give at least two items a number each, from "
-            f"{-MOST_STRENGTH:g} to {MOST_STRENGTH:g}; got strengths={given!r}"
+            f"{-MOST_STRENGTH:g} to {MOST_STRENGTH:g}; got strengths={declared!r}"
         )
-    return list(declare(given).names), np.array(known)
+    return list(declare(declared).names), np.array(known)
 
 
 def _batches(theta: Floats, people: object, per_person: object, p: object, rng: np.random.Generator) -> Iterator[Batch]:
@@ -130,10 +130,10 @@ def _batches(theta: Floats, people: object, per_person: object, p: object, rng: 
     return people_votes(theta, voters, each, rng)
 
 
-def _whole(name: str, given: object, least: int) -> int:
-    value = whole_number(given)
+def _whole(name: str, argument: object, least: int) -> int:
+    value = whole_number(argument)
     if value is None or value < least:
-        raise QuietrankError(f"{name} must be a whole number, {least} or more; got {name}={given!r}")
+        raise QuietrankError(f"{name} must be a whole number, {least} or more; got {name}={argument!r}")
     return value
 
 
@@ -340,8 +340,8 @@ def write_columns(parts: Iterator[Columns], out: Path | None, note: str | None =
 def _write_csv(parts: Iterator[Columns], stream: IO[str]) -> int:
     writer = csv.writer(stream, lineterminator="\n")
     count = 0
-    for columns in parts:
-        if count == 0:
+    for place, columns in enumerate(parts):
+        if place == 0:  # not where nothing is counted yet: a part may be empty
             writer.writerow(columns)
         writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
         count += len(next(iter(columns.values())))

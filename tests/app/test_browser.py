@@ -157,6 +157,9 @@ def test_rows_with_an_undeclared_item(window: Window, survey: Path) -> None:
     window.wait_for_text("Now: 175 × undeclared item", "#votes-items")
     assert "row 1: 'item-2' against 'item-4', person '1' (undeclared item 'item-4')" in window.text("#votes-understood")
     assert not window.sees("button.main[data-step=release]")
+    window.page.click("#votes-open_path")
+    window.wait_for_text("Type the path", "#form-votes")
+    assert "undeclared item 'item-4'" in window.text("#votes-understood"), "a message must not erase what was read"
     window.page.check("#votes-skip_invalid")
     window.declare()
     assert "3 items are declared" in window.text("#votes-items")

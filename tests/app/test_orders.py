@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +108,28 @@ def test_a_file_elsewhere_is_read_where_it_is(tmp_path: Path, scratch: Path, wis
     assert [path.name for path in folder.iterdir()] == [orders.WISH]
     orders.fulfil(nobody, folder)
     assert elsewhere.exists()
+
+
+def test_a_copy_that_was_cut_off_is_made_again(
+    scratch: Path, wish: Wish, ledger: qr.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where files cannot be linked they are copied; half a copy is never taken for the votes."""
+
+    def refuse(source: Path, target: Path) -> None:
+        raise FileExistsError if target.exists() else PermissionError
+
+    def fill_the_disk(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:40])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", fill_the_disk)
+        with pytest.raises(OSError, match="No space"):
+            place(scratch, placed(wish, ledger))
+    upload = Path(wish.survey.votes[0])
+    folder = place(scratch, placed(wish, ledger))
+    assert (folder / upload.name).read_bytes() == upload.read_bytes()
 
 
 def test_a_second_click_is_the_same_order(scratch: Path, wish: Wish, ledger: qr.Ledger) -> None:
@@ -212,4 +236,4 @@ def test_only_deliveries_are_opened(ledger: qr.Ledger) -> None:
     with pytest.raises(QuietrankError, match="not been delivered"):
         orders.fetch(ledger.path, "abc/0")
     with pytest.raises(QuietrankError, match="another version"):
-        orders.opened('{"format": "quietrank/delivery/9"}')
+        orders.read_delivery('{"format": "quietrank/delivery/9"}')

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from quietrank.app import scratch as scratch_module
-from quietrank.app.scratch import LOCK, PREFIX, VARIABLES, Scratch, abandoned, remove_tree, sweep
+from quietrank.app.scratch import LOCK, PREFIX, VARIABLES, Scratch, _candidates, remove_tree, sweep
 
 LIVING = """
 import sys, tempfile
@@ -50,6 +50,14 @@ def living() -> Iterator[tuple[subprocess.Popen[str], Path]]:
             yield child, Path(child.stdout.readline().strip())
         finally:
             child.kill()
+
+
+def abandoned(place: Path | None = None) -> list[Path]:
+    """The folders that a sweep would take."""
+    adopted = [scratch for path in _candidates(place) if (scratch := Scratch.adopt(path)) is not None]
+    for scratch in adopted:
+        scratch.release()
+    return [scratch.path for scratch in adopted]
 
 
 def ignore(orders: Path) -> None:

@@ -207,7 +207,7 @@ def test_names_are_text_in_the_page(tmp_path: Path) -> None:
     """An item called like a tag is no tag."""
     table = pa.table({"winner": ["<b>x</b>", "y"], "loser": ["y", "<b>x</b>"]})
     release = qr.rank(qr.read_votes(table, ["<b>x</b>", "y"]), qr.Privacy(1, "comparison"))
-    html = tasks.shown(release).html
+    html = tasks.as_shown(release).html
     assert "<b>x" not in html
     assert "&lt;b&gt;x" in html
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quietrank.auditing import bounds, neighbours, norms, trace
-from quietrank.auditing.attacked import CHORD, GROUPS, PATH, all_cases
+from quietrank.auditing.case_lists import CHORD, GROUPS, PATH, all_cases
 from quietrank.auditing.cases import Case, make_case
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE

@@ -9,12 +9,12 @@ import signal
 import numpy as np
 import pytest
 
-from quietrank.auditing import attacked, distribution, neighbours, run
+from quietrank.auditing import case_lists, checks, distribution, neighbours
 from quietrank.auditing.cases import Case
 from quietrank.auditing.distribution import gaussian_cdf, laplace_cdf, lattice_fit, pearson
 from quietrank.auditing.seal import truncated_cdf
 
-CASES = list(attacked.noise_cases(1.0, quick=False))
+CASES = list(case_lists.noise_cases(1.0, quick=False))
 LEVEL = 1e-8
 
 
@@ -23,7 +23,7 @@ LEVEL = 1e-8
 def test_the_noise_of_every_kind_fits_its_law(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     """As drawn by the one crossing; and noise a quarter too small or too large does not fit."""
     calibrated = case.calibrated
-    sides = run._tallies(case, neighbours.worst(case), tmp_path_factory.mktemp("audit"))
+    sides = checks._tallies(case, neighbours.worst(case), tmp_path_factory.mktemp("audit"))
     drawn = distribution.deviations(calibrated, sides, 1500)
     assert min(fit.p_value for fit in distribution.fits(calibrated, drawn)) > LEVEL
     for factor in (0.75, 1.3):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quietrank.auditing import attacked, growing
+from quietrank.auditing import case_lists, growing
 from quietrank.auditing.cases import Case
 from quietrank.auditing.growing import Growth
 
 
-@pytest.mark.parametrize("case", list(attacked.growing_cases(1.0, quick=True)), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(case_lists.growing_cases(1.0, quick=True)), ids=lambda case: case.name)
 def test_a_file_that_grows_while_it_is_counted_breaks_no_bound(case: Case) -> None:
     """Weights and sums come from one reading, whenever twenty thousand votes of one person are appended."""
     found = growing.check(case, tries=5)

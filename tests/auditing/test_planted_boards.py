@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from quietrank import crossing
-from quietrank.auditing import boards, run, streams
+from quietrank.auditing import boards, checks, streams
 from quietrank.auditing.streams import GROUPS, BoardCase, Schedule, board_case
 from quietrank.boards import board as board_module
 from quietrank.boards.board import Board
@@ -281,7 +281,7 @@ def shown_before_it_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
         noise, day = self.terms.noise, self.days + 1
         with kept.transaction():
             kept.count(day, noise.gram(day), noise.limit)
-            longer = self.log.with_day(*self._drawn(self._encoded(kept, day), noise))
+            longer = self.log.with_day(*self._draw(self._encode(kept, day), noise))
             self._show(longer, book)
             kept.write(longer.lines[-1])
 
@@ -364,7 +364,7 @@ def test_every_planted_fault_of_the_noise_of_boards_is_caught(
 ) -> None:
     """The check of noise fails, and says why."""
     plant(monkeypatch)
-    found = run.board_noise_check(case, SMALL, RISK)
+    found = checks.board_noise_check(case, SMALL, RISK)
     assert not found.passed
     assert complaint in found.detail
 
@@ -378,8 +378,8 @@ CASES = [*streams.board_cases(1.0, quick=False), *streams.board_cases(0.1, quick
 def test_whole_streams_lose_what_is_claimed(case: BoardCase) -> None:
     """Between 0.98 and 1 of ε; of a window's R, which has negative entries, between 0.96 and 1 under `replace`. The
     long form has streams by chance as well."""
-    found = run.board_loss_check(case, SMALL if case == CASES[0] else run.FULL, RISK)
+    found = checks.board_loss_check(case, SMALL if case == CASES[0] else checks.FULL, RISK)
     assert found.passed, found.detail
     assert found.measured is not None
     assert case.least * case.privacy.epsilon <= found.measured <= case.privacy.epsilon
-    assert not case.shows_draws or run.board_noise_check(case, SMALL, RISK).passed
+    assert not case.shows_draws or checks.board_noise_check(case, SMALL, RISK).passed

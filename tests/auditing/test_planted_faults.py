@@ -20,11 +20,11 @@ from flint import arb
 
 from quietrank import crossing, pipeline
 from quietrank.arrays import Integers
-from quietrank.auditing import run
-from quietrank.auditing.attacked import CHORD, GROUPS
+from quietrank.auditing import checks
+from quietrank.auditing.case_lists import CHORD, GROUPS
 from quietrank.auditing.cases import Case, make_case
+from quietrank.auditing.checks import Sizes
 from quietrank.auditing.report import Finding
-from quietrank.auditing.run import Sizes
 from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC
 from quietrank.mechanisms import ball, gaussian
 from quietrank.mechanisms.ball import BALL
@@ -104,28 +104,28 @@ GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True
 
 
 def bounds(case: Case) -> Finding:
-    return run.bounds_check([case], SMALL)
+    return checks.bounds_check([case], SMALL)
 
 
 def growing(case: Case) -> Finding:
-    return run.growing_check(case, SMALL)
+    return checks.growing_check(case, SMALL)
 
 
 def loss(case: Case) -> Finding:
-    return run.loss_check([case], SMALL)
+    return checks.loss_check([case], SMALL)
 
 
 def fit(case: Case) -> Finding:
-    return run.noise_check(case, SMALL, RISK)
+    return checks.noise_check(case, SMALL, RISK)
 
 
 def sealed(case: Case) -> Finding:
-    return run.seal_check(case, SMALL, RISK)
+    return checks.seal_check(case, SMALL, RISK)
 
 
 def black_box(case: Case) -> Finding:
-    parts = [run.draw_scores(case, of_one, 12_000) for of_one in (True, False)]
-    return run.black_box_finding(case, parts, RISK)
+    parts = [checks.draw_scores(case, of_one, 12_000) for of_one in (True, False)]
+    return checks.black_box_finding(case, parts, RISK)
 
 
 # ---- the faults ---------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from quietrank.arrays import Integers
-from quietrank.auditing import run
-from quietrank.auditing.attacked import CHORD, GROUPS
+from quietrank.auditing import checks, run
+from quietrank.auditing.case_lists import CHORD, GROUPS
 from quietrank.auditing.cases import Case, make_case
 from quietrank.mechanisms.exponential import EXPONENTIAL
 from quietrank.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
@@ -128,7 +128,7 @@ def a_move_is_one_change(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def long_fit(case: Case) -> Any:
     """With more draws: two laws that are alike."""
-    return run.noise_check(case, replace(SMALL, draws=4000), RISK)
+    return checks.noise_check(case, replace(SMALL, draws=4000), RISK)
 
 
 FAULTS: list[tuple[Plant, Callable[[Case], Any], Case]] = [
@@ -185,8 +185,8 @@ def test_the_lower_bound_is_near(epsilon: float) -> None:
 def test_the_black_box_finds_nine_tenths(epsilon: float) -> None:
     """With as many runs as the full audit has."""
     case = VOTES.of_epsilon(epsilon)
-    runs = run.runs_of(case, run.FULL)
-    parts = [run.draw_scores(case, of_one, runs) for of_one in (True, False)]
-    found = run.black_box_finding(case, parts, RISK).measured
+    runs = run.runs_of(case, checks.FULL)
+    parts = [checks.draw_scores(case, of_one, runs) for of_one in (True, False)]
+    found = checks.black_box_finding(case, parts, RISK).measured
     assert found is not None
     assert 0.9 * epsilon <= found <= epsilon

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from quietrank.auditing import run
-from quietrank.auditing.attacked import _sets
+from quietrank.auditing import checks
+from quietrank.auditing.case_lists import _sets
 from quietrank.auditing.cases import Case, make_case
 from quietrank.auditing.report import Finding
 from quietrank.mechanisms.laplace import LAPLACE
@@ -31,7 +31,7 @@ PUBLIC = make_case(
 
 
 def bounds(case: Case) -> Finding:
-    return run.bounds_check([case], SMALL)
+    return checks.bounds_check([case], SMALL)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(", ", "-"))
@@ -100,5 +100,5 @@ def test_every_fault_of_sets_is_caught(monkeypatch: pytest.MonkeyPatch, plant: A
 
 @pytest.mark.parametrize("case", [PEOPLE, PUBLIC], ids=["private", "public"])
 def test_the_noise_costs_what_was_promised(case: Case) -> None:
-    found = run.loss_check([case], SMALL)
+    found = checks.loss_check([case], SMALL)
     assert found.passed, found.detail

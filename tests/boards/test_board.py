@@ -222,8 +222,11 @@ def test_items_are_retired(tmp_path: Path, exact: list[Encoded]) -> None:
     assert [row.score for row in shown] == [row.score for row in whole if row.item != "b"]
     assert all(1 <= (row.rank_low or 0) <= row.rank <= (row.rank_high or 0) <= 2 for row in shown)
     assert Board.open(board.path).log.retired == {"b"}
+    assert sorted(one.item for one in board.changes(1).changes) == ["a", "c"]
     with pytest.raises(BoardError, match="not on this board"):
         board.retire(["z"])
+    with pytest.raises(BoardError, match="no item would be left"):
+        board.retire(["a", "c"])
 
 
 # ---- people ---------------------------------------------------------------------------------------------------------

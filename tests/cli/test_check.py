@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Run
 
 
@@ -48,9 +50,7 @@ def test_check_names_items_without_votes(run: Run, votes: Path, tmp_path: Path) 
     assert re.search(r"items without votes +1  \(name\)", result.stdout)
 
 
-def test_home_is_expanded_where_no_shell_has_seen_it(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_is_expanded_where_no_shell_has_seen_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In votes, lists and outputs, as in `--items=~/items.txt`, which a shell leaves alone."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "votes.csv").write_text("winner,loser\nx,y\ny,z\n")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import quietrank as qr
-from quietrank.auditing.run import Sizes
-from quietrank.evidence import attacked, pack
+from quietrank.auditing.checks import Sizes
+from quietrank.evidence import pack, promise_audit
 from tests.cli.running import COLUMNS, GOOD, Run
 from tests.helpers import write_csv
 
@@ -34,14 +34,16 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def paid(once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of these files."""
-    monkeypatch.setattr(attacked, "quick_sizes", lambda: TINY)
+    monkeypatch.setattr(promise_audit, "QUICK", TINY)
     return Path(shutil.copytree(once, tmp_path / "paid"))
 
 
 @pytest.fixture
 def no_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     """The attack is run where it is the question."""
-    monkeypatch.setattr(pack, "audited", lambda subject, **options: attacked.Audited(None, "it takes long"))
+    monkeypatch.setattr(
+        pack, "audit_promise", lambda subject, **options: promise_audit.PromiseAudit(None, "it takes long")
+    )
 
 
 def test_verify_prints_line_by_line(run: Run, paid: Path) -> None:

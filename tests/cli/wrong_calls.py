@@ -468,7 +468,6 @@ READERS: list[Line] = [
 READERS += [
     (f"{PEOPLE} --max-per-person 2 --method bradley-terry --scale elo --anchor {words}", USAGE, message)
     for words, message in [
-        ("w=1000", "--anchor names 'w', which is not an item; give one that is"),
         ("x", "--anchor must be an item and its score, such as item=1000; got --anchor 'x'"),
         ("x=", "--anchor must be an item and its score"),
         ("x=high", "--anchor must be"),
@@ -476,6 +475,9 @@ READERS += [
         ("=1000", "--anchor must be"),
         ("''", "--anchor must be"),
     ]
+]
+READERS += [
+    (f"{PEOPLE} --max-per-person 2 --scale elo --anchor w=1000", REFUSED, "--anchor names 'w', which is not an")
 ]
 """how the release is to be read"""
 

@@ -14,11 +14,11 @@ import pytest
 import quietrank as qr
 from quietrank.auditing.report import Audit, Finding
 from quietrank.evidence import pack as packs
-from quietrank.evidence.attacked import Audited
-from quietrank.evidence.made import Made
+from quietrank.evidence.environment import Environment
 from quietrank.evidence.pack import Pack, make_pack
 from quietrank.evidence.page import page
-from quietrank.evidence.register import BLANK, as_yaml, written
+from quietrank.evidence.promise_audit import PromiseAudit
+from quietrank.evidence.register import BLANK, as_yaml, yaml_lines
 from quietrank.evidence.subject import read_subject
 from tests.evidence.published import ITEMS, MADE, PEOPLE, made, subject_of, votes
 
@@ -29,8 +29,10 @@ BROKEN = Finding("black box", "laplace, person", 1.0, 1.7, False, 9, 0.1, "ε is
 @pytest.fixture(autouse=True)
 def attack(monkeypatch: pytest.MonkeyPatch) -> None:
     """The attack has its own tests."""
-    known = Audited(Audit((FINDING,), 1e-3, True, 0.1), "", ("unit person",), ("There are 4 items; there were 9.",))
-    monkeypatch.setattr(packs, "audited", lambda subject, **options: known)
+    known = PromiseAudit(
+        Audit((FINDING,), 1e-3, True, 0.1), "", ("unit person",), ("There are 4 items; there were 9.",)
+    )
+    monkeypatch.setattr(packs, "audit_promise", lambda subject, **options: known)
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def test_the_hash_of_a_ledger_entry_can_be_repeated(paid: Pack) -> None:
 
 def test_the_hash_of_the_package_is_that_of_its_files() -> None:
     """As `sha256sum` prints them, in the order of names; one changed file changes it."""
-    made, root = Made.here(), Path(qr.__file__).parent.parent
+    made, root = Environment.here(), Path(qr.__file__).parent.parent
     for name, digest in made.files[:5]:
         assert hashlib.sha256((root / name).read_bytes()).hexdigest() == digest
     names = [name for name, _ in made.files]
@@ -92,8 +94,8 @@ def test_the_hash_of_the_package_is_that_of_its_files() -> None:
 
 def test_what_is_broken_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken audit is the headline of the page, and its reason."""
-    known = Audited(Audit((FINDING, BROKEN), 1e-3, True, 0.1), "")
-    monkeypatch.setattr(packs, "audited", lambda subject, **options: known)
+    known = PromiseAudit(Audit((FINDING, BROKEN), 1e-3, True, 0.1), "")
+    monkeypatch.setattr(packs, "audit_promise", lambda subject, **options: known)
     pack = make_pack(subject_of(made("people"), tmp_path))
     assert str(pack.reason).startswith("audit: black box of laplace, person")
     assert "<h1>This release does not hold</h1>" in page(pack)
@@ -102,7 +104,7 @@ def test_what_is_broken_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_could_not_be_attacked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the page, in the JSON and in the draft."""
-    monkeypatch.setattr(packs, "audited", lambda subject, **options: Audited(None, "there is no law"))
+    monkeypatch.setattr(packs, "audit_promise", lambda subject, **options: PromiseAudit(None, "there is no law"))
     pack = make_pack(subject_of(made("people"), tmp_path))
     assert pack.reason is None
     assert "This promise was not attacked: there is no law." in page(pack)
@@ -220,8 +222,8 @@ def test_the_draft_has_the_fields_of_the_registry(kind: str, tmp_path: Path) -> 
 def test_no_character_of_a_text_means_anything() -> None:
     """Quotes, line breaks, colons, signs that begin something in YAML, and what is not printed."""
     nasty = 'a: "b"\n- #c\t\\ \x85\u2028\x00 & * ! | > \' % @ ` ε 🦉'
-    (line,) = written({"name": nasty})
+    (line,) = yaml_lines({"name": nasty})
     assert line.isprintable()
     assert json.loads(line.partition(": ")[2].replace("\\U", "\\u")) == nasty
-    assert list(written({"small": 1e-6, "whole": 1.0})) == ["small: 1.0e-06", "whole: 1.0"]
+    assert list(yaml_lines({"small": 1e-6, "whole": 1.0})) == ["small: 1.0e-06", "whole: 1.0"]
     assert any("<b>" in item for item in ITEMS)

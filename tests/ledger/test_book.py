@@ -28,12 +28,13 @@ from quietrank.ledger.composition import Budget, Spend, exact
 from quietrank.ledger.records import chained
 from quietrank.mechanisms.registry import MechanismWord
 from quietrank.noise import knorm
-from quietrank.promise.accounting import Charge, Cost, epsilon_of
+from quietrank.promise.accounting import Charge, Cost
 from quietrank.promise.curve import curve_rho
 from quietrank.promise.privacy import UnitWord
 from tests.cli.conftest import run  # noqa: F401
 from tests.cli.running import GOOD, Run
 from tests.helpers import from_arrow, write_csv
+from tests.promise.zcdp import epsilon_of
 from tests.steps import tally_votes
 
 VOTES = [("p1", "A1", "ç", "a"), ("p1", "ç", "Ω", "tie"), ("p 2", "A1", "Ω", "b")]

@@ -24,10 +24,11 @@ from quietrank.ledger.composition import (
     spend_of,
     units_apart,
 )
-from quietrank.promise.accounting import Cost, delta_of, epsilon_of
+from quietrank.promise.accounting import Cost, delta_of
 from quietrank.promise.curve import curve_mu, curve_rho
 from quietrank.promise.privacy import Design, Neighbours, Privacy, Unit
 from quietrank.statistics.net_wins import NET_WINS
+from tests.promise.zcdp import epsilon_of
 from tests.steps import sensitivity
 
 BUDGETS = [(0.1, 1e-5), (1.0, 1e-6), (4.0, 1e-6), (8.0, 1e-9), (30.0, 1e-3)]

@@ -13,25 +13,24 @@ from quietrank.errors import VotesError
 from quietrank.maths import pairs as module
 from quietrank.maths.pairs import Pairs, aggregate
 
-Vote = tuple[int, int, bool, int]
+Vote = tuple[int, int, bool]
 
 
 @st.composite
 def votes(draw: st.DrawFn) -> tuple[int, list[Vote]]:
     n = draw(st.integers(2, 12))
-    vote = st.tuples(st.integers(0, n - 1), st.integers(1, n - 1), st.booleans(), st.integers(0, 3))
-    return n, [(w, (w + k) % n, tie, weight) for w, k, tie, weight in draw(st.lists(vote, max_size=60))]
+    vote = st.tuples(st.integers(0, n - 1), st.integers(1, n - 1), st.booleans())
+    return n, [(w, (w + k) % n, tie) for w, k, tie in draw(st.lists(vote, max_size=60))]
 
 
-def counted(rows: list[Vote], weighted: bool) -> dict[tuple[int, int], tuple[float, float]]:
+def counted(rows: list[Vote]) -> dict[tuple[int, int], tuple[float, float]]:
     """The slow, obvious count."""
     wins: Counter[tuple[int, int]] = Counter()
-    for won, lost, tie, weight in rows:
-        wins[won, lost] += (weight if weighted else 1) * (1 if tie else 2)
-        wins[lost, won] += (weight if weighted else 1) * (1 if tie else 0)
+    for won, lost, tie in rows:
+        wins[won, lost] += 1 if tie else 2
+        wins[lost, won] += 1 if tie else 0
     met = {(min(p), max(p)) for p in wins}
-    found = {(i, j): (wins[i, j] / 2, wins[j, i] / 2) for i, j in met}
-    return {pair: both for pair, both in found.items() if sum(both) > 0}
+    return {(i, j): (wins[i, j] / 2, wins[j, i] / 2) for i, j in met}
 
 
 def as_dict(pairs: Pairs) -> dict[tuple[int, int], tuple[float, float]]:
@@ -41,20 +40,17 @@ def as_dict(pairs: Pairs) -> dict[tuple[int, int], tuple[float, float]]:
 
 @pytest.mark.parametrize("dense_cells", [0, 1 << 20], ids=["sorted", "table"])
 @pytest.mark.parametrize("block", [3, 1 << 14])
-@pytest.mark.parametrize("weighted", [False, True])
 @settings(deadline=None, max_examples=60)
 @given(data=votes())
-def test_aggregate_counts_like_a_dictionary(
-    data: tuple[int, list[Vote]], weighted: bool, block: int, dense_cells: int
-) -> None:
+def test_aggregate_counts_like_a_dictionary(data: tuple[int, list[Vote]], block: int, dense_cells: int) -> None:
     """Both ways of aggregating, at any block size, agree with counting vote by vote; ties are halves."""
     n, rows = data
-    won, lost, tie, weight = (np.array([row[k] for row in rows], dtype=int) for k in range(4))
+    won, lost, tie = (np.array([row[k] for row in rows], dtype=int) for k in range(3))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", block)
         patch.setattr(module, "DENSE_CELLS", dense_cells)
-        pairs = aggregate(won, lost, n, tie=tie.astype(bool), weight=weight if weighted else None)
-    assert as_dict(pairs) == counted(rows, weighted)
+        pairs = aggregate(won, lost, n, tie=tie.astype(bool))
+    assert as_dict(pairs) == counted(rows)
 
 
 @given(data=votes())
@@ -63,7 +59,7 @@ def test_net_wins_and_exposure(data: tuple[int, list[Vote]]) -> None:
     """s is half of wins minus losses and sums to zero; d counts the votes an item took part in."""
     n, rows = data
     s, d = np.zeros(n), np.zeros(n)
-    for won, lost, tie, _ in rows:
+    for won, lost, tie in rows:
         s[won] += 0 if tie else 0.5
         s[lost] -= 0 if tie else 0.5
         d[[won, lost]] += 1
@@ -115,7 +111,6 @@ def test_components_agree_with_union_find(size: int) -> None:
         ([0, 1], [1], {}, "equal lengths, got 2 and 1"),
         ([0, 1], [1, 0], {"tie": [True]}, "tie must have one entry per vote"),
         ([0, 1], [1, 0], {"tie": [0, 1]}, "tie must be a boolean array"),
-        ([0, 1], [1, 0], {"weight": [1.0, -1.0]}, "weight must be finite and >= 0"),
     ],
 )
 def test_bad_votes_are_refused(

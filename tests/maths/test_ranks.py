@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from quietrank.arrays import Floats
+from quietrank.maths import ranks
 from quietrank.maths.ranks import (
     Booleans,
     all_told_apart,
@@ -24,6 +25,13 @@ from quietrank.maths.ranks import (
 )
 
 LEVEL = 0.9
+
+
+def _in_one_step(family: Callable[..., Booleans], estimates: Floats, errors: Floats) -> Booleans:
+    """What is told apart before the critical value is lowered."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks, "MOST_STEPS", 1)
+        return family(estimates, errors, LEVEL)
 
 
 def _cases(draws: int = 400) -> st.SearchStrategy[tuple[Floats, Floats]]:
@@ -93,8 +101,8 @@ def _by_hand(estimates: Floats, errors: Floats) -> Booleans:
 def test_one_step_is_what_its_definition_says(case: tuple[Floats, Floats]) -> None:
     """Differences to item i, each in units of its own standard deviation, against the largest of all of them."""
     sure = _by_hand(*case)
-    assert (told_apart(*case, LEVEL, stepwise=False) >= sure).all()
-    assert told_apart(*case, LEVEL, stepwise=False).sum() <= sure.sum() + 1  # a tie within rounding, once in a while
+    assert (_in_one_step(told_apart, *case) >= sure).all()
+    assert _in_one_step(told_apart, *case).sum() <= sure.sum() + 1  # a tie within rounding, once in a while
 
 
 @settings(max_examples=40, deadline=None)
@@ -102,7 +110,7 @@ def test_one_step_is_what_its_definition_says(case: tuple[Floats, Floats]) -> No
 def test_further_steps_only_tell_more_items_apart(case: tuple[Floats, Floats]) -> None:
     """So rank sets made step by step are never wider, whichever the family."""
     for family in (told_apart, all_told_apart):
-        one_step, stepwise = (family(*case, LEVEL, stepwise=steps) for steps in (False, True))
+        one_step, stepwise = _in_one_step(family, *case), family(*case, LEVEL)
         assert (stepwise >= one_step).all()
         (low, high), (wide_low, wide_high) = rank_sets(case[0], stepwise), rank_sets(case[0], one_step)
         assert (low >= wide_low).all()
@@ -113,8 +121,8 @@ def test_further_steps_only_tell_more_items_apart(case: tuple[Floats, Floats]) -
 @given(_cases())
 def test_holding_for_all_items_together_costs_something(case: tuple[Floats, Floats]) -> None:
     """In one step, what is told apart among all differences is told apart among those to one item; and it is mutual."""
-    together = all_told_apart(*case, LEVEL, stepwise=False)
-    assert (told_apart(*case, LEVEL, stepwise=False) >= together).all()
+    together = _in_one_step(all_told_apart, *case)
+    assert (_in_one_step(told_apart, *case) >= together).all()
     assert (together == together.T).all()
 
 
@@ -122,7 +130,7 @@ def test_steps_do_tell_more_apart() -> None:
     """Three items far away need not be allowed for any more: then the two in the middle are told apart."""
     errors = _uncorrelated(4000, 5, seed=1)
     estimates = np.array([0.0, 3.05, 100.0, 200.0, 300.0])
-    assert not told_apart(estimates, errors, LEVEL, stepwise=False)[0, 1]
+    assert not _in_one_step(told_apart, estimates, errors)[0, 1]
     assert told_apart(estimates, errors, LEVEL)[0, 1]
 
 
@@ -198,7 +206,7 @@ def test_rank_sets_of_intervals_are_the_wider_ones(n: int, seed: int) -> None:
     estimates = 3 * np.random.default_rng(seed).normal(size=n)
     half = critical_values(np.abs(errors).max(axis=1), LEVEL)
     wide_low, wide_high = rank_sets_of_intervals(estimates - half, estimates + half)
-    low, high = rank_sets(estimates, all_told_apart(estimates, errors, LEVEL, stepwise=False))
+    low, high = rank_sets(estimates, _in_one_step(all_told_apart, estimates, errors))
     assert (wide_low <= low).all()
     assert (high <= wide_high).all()
 

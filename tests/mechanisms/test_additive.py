@@ -13,7 +13,7 @@ from quietrank import crossing
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
-from quietrank.mechanisms.mechanism import Calibrated
+from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm
 from quietrank.promise.curve import curve_delta
@@ -69,6 +69,16 @@ def _quieter(drawn: Any, factor: Fraction) -> Any:
             return dataclasses.replace(drawn, body=dataclasses.replace(body, unit=body.unit * factor))
         return dataclasses.replace(drawn, body=dataclasses.replace(body, scale=body.scale * factor))
     return dataclasses.replace(drawn, scale=drawn.scale * float(factor))
+
+
+@pytest.mark.parametrize("mechanism", [LAPLACE, ZONOTOPE])
+def test_a_loss_is_rounded_up(mechanism: Mechanism) -> None:
+    """Noise that is too small by far less than a float can tell is refused: its loss is more than was promised."""
+    privacy = for_items(Privacy(0.5, "person", one_per_pair=True), SIX)
+    calibrated = calibrate(SIX, privacy, NET_WINS, mechanism)
+    require_kept(SIX, calibrated)
+    with pytest.raises(PrivacyError, match="nothing was released"):
+        require_kept(SIX, dataclasses.replace(calibrated, noise=_quieter(calibrated.noise, 1 - Fraction(1, 2**80))))
 
 
 def test_the_gaussian_states_what_its_curve_says() -> None:

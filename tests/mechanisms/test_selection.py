@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quietrank.auditing import selected
+from quietrank.auditing import list_law
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.choose_top import blur, choose_top, top_candidates
 from quietrank.mechanisms.exponential import EXPONENTIAL
@@ -53,7 +53,7 @@ def reach(difference: np.ndarray[Any, Any], k: int) -> float:
 def test_no_list_loses_more(counts: list[int], change: list[int], k: int, scale: float) -> None:
     """Whatever the counts and their change: the loss of every list is at most R_k/scale."""
     noise, other = TopNoise(k, scale), [a + b for a, b in zip(counts, change, strict=True)]
-    one, two = selected.all_lists(noise, tuple(counts)), selected.all_lists(noise, tuple(other))
+    one, two = list_law.all_lists(noise, tuple(counts)), list_law.all_lists(noise, tuple(other))
     losses = [math.log(one[names] / two[names]) for names in one]
     assert max(losses) <= reach(np.array(change), k) / scale + 1e-9
     assert -min(losses) <= reach(-np.array(change), k) / scale + 1e-9
@@ -67,7 +67,7 @@ def test_the_loss_is_attained(k: int) -> None:
     assert isinstance(noise, TopNoise)
     counts = np.array([400, 0, 0, 0, 0])
     change = np.array([1, -1, 0, 0, 0]) * 2  # one vote turned around, in half votes
-    one, other = (selected.all_lists(noise, tuple(side.tolist())) for side in (counts, counts + change))
+    one, other = (list_law.all_lists(noise, tuple(side.tolist())) for side in (counts, counts + change))
     names = next(names for names in one if names[0] == 1 and 0 not in names)
     assert math.log(one[names] / other[names]) == pytest.approx(2.0, rel=1e-4)
 
@@ -76,7 +76,7 @@ def test_permute_and_flip_has_no_bounded_range() -> None:
     """At some order its Rényi divergence is more than ε²/8-zCDP allows, and within what is charged."""
     epsilon, counts = 1.0, (0, 0)
     noise = TopNoise(1, 2 / epsilon)
-    one, other = (np.array(list(selected.all_lists(noise, pair).values())) for pair in (counts, (1, -1)))
+    one, other = (np.array(list(list_law.all_lists(noise, pair).values())) for pair in (counts, (1, -1)))
     orders = np.array([1.01, 2.0, 8.0, 40.0])
     divergence = [math.log(np.sum(one**a * other ** (1 - a))) / (a - 1) for a in orders]
     assert any(value > order * epsilon**2 / 8 for value, order in zip(divergence, orders, strict=True))
@@ -104,7 +104,7 @@ def test_the_exponential_mechanism_keeps_its_delta() -> None:
     assert isinstance(made.noise, TopNoise)
     counts = np.array([6, 2, 2, 2])
     change = np.array([2, -2, 0, 0])
-    assert selected.exact_epsilon(made.noise, counts, counts + change, 1e-3) <= 1.0
+    assert list_law.exact_epsilon(made.noise, counts, counts + change, 1e-3) <= 1.0
 
 
 def test_half_the_noise_is_refused() -> None:
@@ -222,5 +222,5 @@ def test_only_methods_of_counts() -> None:
 
 def test_equal_counts_are_a_coin() -> None:
     """Nothing favours a place on the list of items."""
-    known = selected.all_lists(TopNoise(1, 3.0), (5, 5, 5))
+    known = list_law.all_lists(TopNoise(1, 3.0), (5, 5, 5))
     assert all(share == pytest.approx(1 / 3) for share in known.values())

@@ -73,25 +73,21 @@ def test_the_noise_of_a_year() -> None:
     single = GAUSSIAN.calibrate(Promise(PRIVACY, ITEMS), NET_WINS_AND_EXPOSURES).noise_sd
     year = noise(factor)
     assert [year.spread(t) / single for t in (1, 30, 365)] == pytest.approx([1.716, 2.514, 2.944], rel=1e-3)
-    changes = [year.spread_of_change(365, 365 - g) / single for g in (1, 7, 30)]
+    changes = [year.spread_of_days(365 - g, 365) / single for g in (1, 7, 30)]
     assert changes == pytest.approx([1.94, 2.71, 3.17], rel=3e-3)
     assert noise(Factor(52)).spread(52) / single == pytest.approx(2.3225, rel=1e-3)
 
 
 @pytest.mark.parametrize("factor", [Factor(20), Factor(20, 5)])
 def test_the_spread_is_that_of_what_is_read_back(factor: Factor) -> None:
-    """Of boards, of changes between boards, and of the sum of some days: from the matrices."""
+    """Of boards, and of the sum of some days: from the matrices."""
     R = matrix(factor).astype(float) / GRID
     A = np.tril(np.ones((20, 20)))
     boards = (A if factor.window is None else A - np.tril(np.ones((20, 20)), -factor.window)) @ np.linalg.inv(R)
     in_all = A @ np.linalg.inv(R)
     made = noise(factor)
     for t, g in ((20, 1), (20, 7), (11, 10), (6, 6)):
-        before = boards[t - g - 1] if t > g else np.zeros(20)
         assert made.spread(t) / made.sigma == pytest.approx(np.linalg.norm(boards[t - 1]))
-        if t > g:
-            change = np.linalg.norm(boards[t - 1] - before)
-            assert made.spread_of_change(t, t - g) / made.sigma == pytest.approx(change)
         start = in_all[t - g - 1] if t > g else np.zeros(20)
         assert made.spread_of_days(t - g, t) / made.sigma == pytest.approx(np.linalg.norm(in_all[t - 1] - start))
 

@@ -73,7 +73,7 @@ def test_the_noise_of_a_year() -> None:
     of_weeks = np.array([weeks.spread(week) for week in range(1, 53)]) / single(weeks)
     assert sqrt(np.square(of_weeks).mean()) == pytest.approx(3.77, abs=0.01)
     assert of_weeks.max() == pytest.approx(4.50, abs=0.01)
-    changes = [year.spread_of_change(365, 365 - g) / single(year) for g in (1, 7, 30)]
+    changes = [year.spread_of_days(365 - g, 365) / single(year) for g in (1, 7, 30)]
     assert changes == pytest.approx([1.92, 3.88, 5.39], abs=0.01)
 
 
@@ -161,7 +161,7 @@ def test_a_window_is_a_difference() -> None:
     y = np.random.default_rng(1).normal(size=30)
     assert made.reading(30) @ y == pytest.approx(y[29] - y[23])
     assert made.reading(4) @ y[:4] == y[3]
-    assert made.spread(30) == pytest.approx(whole.spread_of_change(30, 24))
+    assert made.spread(30) == pytest.approx(whole.spread_of_days(24, 30))
     assert made.spread(30, 27) == pytest.approx(whole.spread(30, 27))
     assert whole.spread(30, 27) < whole.spread(30)
     assert made.scale == whole.scale

@@ -13,9 +13,9 @@ from scipy import stats
 from quietrank.arrays import Flags, Floats
 from quietrank.mechanisms.laplace import LaplaceLaw
 from quietrank.mechanisms.zonotope import ZonotopeLaw
-from quietrank.noise.exact import saturating_sum
 from quietrank.noise.knorm import KNormNoise, SumZero, Zonotope
 from quietrank.noise.lattice import LaplaceNoise
+from quietrank.noise.words import saturating_sum
 from quietrank.promise.graph import Graph, complete, double_cover
 from quietrank.statistics.net_wins import NET_WINS
 from tests.helpers import zonotope_gauge

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from quietrank.auditing import selected
+from quietrank.auditing import list_law
 from quietrank.auditing.distribution import pearson
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.selection import SelectionLaw
@@ -20,7 +20,7 @@ LEVEL = 1e-7
 
 def _p_value(drawn: TopNoise, claimed: TopNoise, draws: int = 4000) -> float:
     seen = Counter(tuple(drawn.add_to(COUNTS).tolist()) for _ in range(draws))
-    known = selected.all_lists(claimed, tuple(COUNTS.tolist()))
+    known = list_law.all_lists(claimed, tuple(COUNTS.tolist()))
     likely_first = sorted(known.items(), key=lambda pair: -pair[1])
     counts = np.array([seen[names] for names, _ in likely_first])
     return pearson(counts, np.array([share for _, share in likely_first]))
@@ -47,14 +47,14 @@ def test_the_two_forms_are_one_law(gumbel: bool) -> None:
     draws = 20_000
     noise = law.sample(np.random.default_rng(1), draws)
     lists = Counter(map(tuple, law.chosen(np.tile(COUNTS, (draws, 1)).astype(float), noise).tolist()))
-    known = selected.all_lists(TopNoise(2, 7.0, gumbel), tuple(COUNTS.tolist()))
+    known = list_law.all_lists(TopNoise(2, 7.0, gumbel), tuple(COUNTS.tolist()))
     assert pearson(np.array([lists[names] for names in known]), np.array(list(known.values()))) > LEVEL
 
 
 def test_probabilities_add_up() -> None:
     """All lists together are certain, and equal items equally likely."""
     for gumbel in (False, True):
-        known = selected.all_lists(TopNoise(2, 5.0, gumbel), (3, 3, 3, 3))
+        known = list_law.all_lists(TopNoise(2, 5.0, gumbel), (3, 3, 3, 3))
         assert sum(known.values()) == pytest.approx(1)
         assert np.allclose(list(known.values()), 1 / 12)
 

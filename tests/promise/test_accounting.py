@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietrank.promise.accounting import Cost, as_written, delta_of, epsilon_of, rho_for
+from quietrank.promise.accounting import Cost, as_written, delta_of, rho_for
+from tests.promise.zcdp import epsilon_of
 
 
 @given(st.floats(0.01, 20), st.floats(1e-12, 0.01))

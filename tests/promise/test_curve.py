@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quietrank.promise import curve
-from quietrank.promise.accounting import epsilon_of, rho_for
+from quietrank.promise.accounting import rho_for
 from quietrank.promise.curve import curve_delta, curve_epsilon, curve_mu, curve_rho
+from tests.promise.zcdp import epsilon_of
 
 epsilons = st.floats(math.log(1e-6), math.log(100)).map(math.exp)
 deltas = st.floats(math.log(1e-30), math.log(0.01)).map(math.exp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -234,6 +235,18 @@ def test_a_file_that_came_up_meanwhile_is_not_replaced(tmp_path: Path) -> None:
         write()
     assert path.read_text() == "mine"
     assert [place.name for place in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """What was paid for is written there as well, whatever the file system calls it."""
+
+    def refuse(*names: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    write_text(tmp_path / "r.json", "whole", RELEASE, overwrite=False)
+    assert [(place.name, place.read_text()) for place in tmp_path.iterdir()] == [("r.json", "whole")]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device"), RuntimeError])

@@ -113,6 +113,7 @@ def test_another_database_is_refused_by_name_and_without_its_password() -> None:
         "postgres://u5er:s3cret@127.0.0.1:port/d",
         "postgres://u5er:s3cret@127.0.0.1:1/d?s3cret",
         "postgresql://u5er:s3cret@127.0.0.1:1/d?sslpassword=s3cret&nonsense=s3cret",
+        "postgres://u5er:s3cret?x@127.0.0.1:1/d",
     ],
 )
 def test_no_error_shows_who_connects(url: str) -> None:
@@ -135,6 +136,19 @@ def test_what_holds_a_url_does_not_print_it() -> None:
     assert databases.without_secrets('FATAL: user "u5er", p%21, p!', "postgres://u5er:p%21@h/d") == (
         f'FATAL: user "{databases.HIDDEN}", {databases.HIDDEN}, {databases.HIDDEN}'
     )
+
+
+@pytest.mark.parametrize("password", ["p4ss?w0rd", "p4ss#w0rd", "p4ss%3Fw0rd"])
+def test_a_password_may_have_signs_that_mean_something_in_other_urls(password: str) -> None:
+    """PostgreSQL's driver takes all before the @ for user and password, so none of it may be shown."""
+    url = f"postgres://u5er:{password}@h:5/d"
+    assert databases.public_url(url) == "postgres://h:5/d"
+    message = databases.without_secrets(f"FATAL: u5er with {password}", url)
+    assert message == f"FATAL: {databases.HIDDEN} with {databases.HIDDEN}"
+
+
+def test_the_path_of_a_duckdb_file_is_shown_as_it_is() -> None:
+    assert databases.public_url("duckdb:///folder/a@b.duckdb") == "duckdb:///folder/a@b.duckdb"
 
 
 # ---- how much of the machine ----------------------------------------------------------------------------------------

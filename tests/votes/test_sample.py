@@ -21,7 +21,7 @@ from quietrank.promise.items import Items
 from quietrank.promise.promise import Bounded, Promise
 from quietrank.votes import tally
 from quietrank.votes.read import Votes
-from quietrank.votes.sample import drawn, lot, sampled
+from quietrank.votes.sample import in_sample, lot, sampled
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.tally import counting
 from tests.helpers import COLUMNS, ITEMS, Vote, columns_of
@@ -59,7 +59,7 @@ def test_ids_of_every_type_are_hashed_as_text(ids: list[Any]) -> None:
     table = connection.table("written")
     people = table.select(person=table.written.cast(kinds[type(ids[0])]), written=table.written)
     for bits in range(1, 7):
-        chosen = people.filter(drawn(people.person, bits)).to_pyarrow()["written"].to_pylist()
+        chosen = people.filter(in_sample(people.person, bits)).to_pyarrow()["written"].to_pylist()
         assert set(chosen) == _expected(ids, bits)
         assert 0 < len(chosen) < len(ids)
     lots = people.select("written", lot=lot(people.person)).to_pyarrow()

@@ -1,1 +1,1 @@
-"""The whole of it in a browser, on one's own machine."""
+"""quietrank in a browser: the same steps as on the command line, as pages that this machine serves to its user."""

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -74,8 +73,8 @@ def place(orders: Path, placed: Placed, temporary: Path) -> Path:
     if (folder / WISH).exists():
         return folder  # placed before
     folder.mkdir(parents=True, exist_ok=True)
-    kept = tuple(_kept(Path(path), folder, temporary) for path in placed.wish.survey.votes)
-    text = Placed(placed.wish.moved(kept), placed.ledger, placed.name, placed.label).to_text()
+    votes = tuple(_keep(Path(path), folder, temporary) for path in placed.wish.survey.votes)
+    text = Placed(placed.wish.moved(votes), placed.ledger, placed.name, placed.label).to_text()
     unfinished = folder / f".{WISH}.{os.getpid()}"
     unfinished.write_text(text, encoding="utf-8")
     sync(unfinished)
@@ -88,42 +87,43 @@ def folder_of(orders: Path, placed: Placed) -> Path:
     return orders / f"{placed.name.replace('/', '-')}-{sha256(str(placed.ledger).encode()).hexdigest()[:8]}"
 
 
-def _kept(path: Path, folder: Path, temporary: Path) -> Path:
-    """The file itself, or where it stays if its window closes."""
+def _keep(path: Path, folder: Path, temporary: Path) -> Path:
+    """Where these votes can be read when their window is closed: an upload is taken into the folder of the order."""
     if not path.is_relative_to(temporary):
         return path
     place = folder / path.name
-    with suppress(FileExistsError):
-        try:
-            os.link(path, place)
-        except OSError as error:
-            if isinstance(error, FileExistsError):
-                raise
-            shutil.copyfile(path, place)
+    try:
+        os.link(path, place)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links; a copy that is cut off must never be taken for the votes
+        unfinished = folder / f".{path.name}.{os.getpid()}"
+        shutil.copyfile(path, unfinished)
+        os.replace(unfinished, place)
     return place
 
 
 def fulfil(tell: Tell, folder: Path) -> None:
     """Pay for an order, unless it is paid for, draw, and deliver."""
-    placed = _placed(folder)
+    placed = _read_order(folder)
     order = placed.order
     if order.delivered is None:
         try:
             with watching(tell):
-                order.deliver(json.dumps(drawn(placed.wish, order, tell)))
+                order.deliver(json.dumps(draw(placed.wish, order, tell)))
         except QuietrankError:
             drop(folder)
             raise
     remove_tree(folder)
 
 
-def _placed(folder: Path) -> Placed:
+def _read_order(folder: Path) -> Placed:
     return Placed.from_text((folder / WISH).read_text(encoding="utf-8"))
 
 
 def drop(folder: Path) -> bool:
     """Forget an order that was not paid for; whether it was forgotten."""
-    placed = _placed(folder)
+    placed = _read_order(folder)
     if is_paid(placed.ledger, placed.name):
         return False
     remove_tree(folder)
@@ -135,7 +135,7 @@ def is_paid(ledger: Path, name: str) -> bool:
     return any(entry.order == name for entry in BudgetLedger.open(ledger).entries())
 
 
-def drawn(wish: Wish, order: Order, tell: Tell) -> dict[str, Any]:
+def draw(wish: Wish, order: Order, tell: Tell) -> dict[str, Any]:
     """A release, and the noisy counts from which others can be made, as plain values."""
 
     def comparing(done: float) -> None:
@@ -155,7 +155,7 @@ def drawn(wish: Wish, order: Order, tell: Tell) -> dict[str, Any]:
     return {"format": FORMAT, "kind": "release", "release": release.to_dict(), "tally": saved}
 
 
-def opened(text: str) -> dict[str, Any]:
+def read_delivery(text: str) -> dict[str, Any]:
     """What was delivered, from its text."""
     values: dict[str, Any] = json.loads(text)
     if not isinstance(values, Mapping) or values.get("format") != FORMAT:
@@ -168,7 +168,7 @@ def fetch(ledger: Path, name: str) -> dict[str, Any]:
     text = Order(BudgetLedger.open(ledger), name).delivered
     if text is None:
         raise QuietrankError("this was paid for and has not been delivered; order the same again, which costs nothing")
-    return opened(text)
+    return read_delivery(text)
 
 
 def recover(orders: Path) -> None:

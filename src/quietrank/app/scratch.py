@@ -105,11 +105,6 @@ def _use(variables: dict[str, str | None] | dict[str, str], folder: str | None) 
 # ---- abandoned folders -----------------------------------------------------------------------------------------------
 
 
-def abandoned(place: Path | None = None) -> list[Path]:
-    """The folders of processes that are gone, in the system's temporary folder or in `place`."""
-    return [path for path in _candidates(place) if _is_free(path)]
-
-
 def sweep(recover: Callable[[Path], None], place: Path | None = None) -> list[tuple[Path, Exception]]:
     """Remove abandoned folders, after `recover` was called with the orders in them.
 
@@ -177,14 +172,6 @@ def _unlink(path: Path) -> None:
 
 
 # ---- locks -----------------------------------------------------------------------------------------------------------
-
-
-def _is_free(folder: Path) -> bool:
-    lock = _locked(folder)
-    if lock is None:
-        return False
-    _give_back(lock)
-    return True
 
 
 def _locked(folder: Path) -> int | None:

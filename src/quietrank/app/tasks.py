@@ -1,4 +1,4 @@
-"""What the pages ask for and takes longer than a moment; each runs in a process of its own (`work`), in plain values.
+"""The work of the pages that takes longer than a moment: plain values in and out, in a process of its own (`work`).
 
 Heavy modules are imported here, once, before the processes are copied.
 """
@@ -16,7 +16,7 @@ from quietrank.app import orders
 from quietrank.app.wishes import Survey, Wish
 from quietrank.app.work import Tell
 from quietrank.boards.board import Board
-from quietrank.boards.page import history_svg, page
+from quietrank.boards.page import page
 from quietrank.errors import QuietrankError
 from quietrank.estimate.methods import estimate
 from quietrank.estimate.noisy import GroupedTally
@@ -74,28 +74,28 @@ def look(tell: Tell, survey: Survey) -> Looked:
 
 def forecast(tell: Tell, sizes: dict[str, Any]) -> list[dict[str, Any]]:
     """What to expect of a survey: one row per ε, each that of the noise that would be used, and one without privacy."""
-    foreseen = plan(**sizes, repetitions=REPETITIONS, curves=False, progress=partial(tell, "simulating surveys"))
-    rows = [_foreseen(one) for one in foreseen.predictions if one.chosen or foreseen.target is not None]
-    return [*rows, _foreseen(foreseen.without_privacy) | {"epsilon": None}]
+    expected = plan(**sizes, repetitions=REPETITIONS, curves=False, progress=partial(tell, "simulating surveys"))
+    rows = [_as_row(one) for one in expected.predictions if one.chosen or expected.target is not None]
+    return [*rows, _as_row(expected.without_privacy) | {"epsilon": None}]
 
 
 def epsilon_for(tell: Tell, sizes: dict[str, Any], target: str) -> dict[str, Any]:
     """The smallest ε that reaches a target, and what to expect there."""
-    foreseen = plan(
+    expected = plan(
         **sizes, target=target, repetitions=REPETITIONS, curves=False, progress=partial(tell, "simulating surveys")
     )
-    return _foreseen(foreseen.best)
+    return _as_row(expected.best)
 
 
-def _foreseen(one: Prediction) -> dict[str, Any]:
+def _as_row(one: Prediction) -> dict[str, Any]:
     names = ("mechanism", "epsilon", "top_k_error", "rank_error", "rank_precision", "winner", "winner_precision")
     return {name: getattr(one, name) for name in names}
 
 
 def chances(tell: Tell, sizes: dict[str, Any], k: int) -> list[dict[str, Any]]:
     """How often the first k come out right, by ε."""
-    foreseen = plan_top(k=k, **sizes, repetitions=REPETITIONS, progress=partial(tell, "simulating surveys"))
-    return foreseen.rows()
+    expected = plan_top(k=k, **sizes, repetitions=REPETITIONS, progress=partial(tell, "simulating surveys"))
+    return expected.rows()
 
 
 def sizes_of(report: checks.Report, wish: Wish) -> dict[str, Any]:
@@ -202,11 +202,11 @@ METHODS = ("net-wins", "wins", "win-rate", "bradley-terry")
 
 def show(tell: Tell, delivered: dict[str, Any], view: dict[str, Any] | None = None) -> Shown:
     """A delivered release, or another made from the same noisy counts at no cost."""
-    release = _as_delivered(delivered) if not view else _again(tell, delivered, view)
-    return shown(release, _possible(delivered))
+    release = _as_delivered(delivered) if not view else _rerank(tell, delivered, view)
+    return as_shown(release, _possible_methods(delivered))
 
 
-def shown(release: Release | GroupedRelease | TopRelease, methods: tuple[str, ...] = ()) -> Shown:
+def as_shown(release: Release | GroupedRelease | TopRelease, methods: tuple[str, ...] = ()) -> Shown:
     one = release.releases[0][1] if isinstance(release, GroupedRelease) else release
     scale = one.scale.value if isinstance(one, Release) else ""
     html = summary_top(release) if isinstance(release, TopRelease) else summary(release)
@@ -223,14 +223,14 @@ def _as_delivered(delivered: dict[str, Any]) -> Release | GroupedRelease | TopRe
     return GroupedRelease.from_dict(values) if "groups" in values else Release.from_dict(values)
 
 
-def _again(tell: Tell, delivered: dict[str, Any], view: dict[str, Any]) -> Release | GroupedRelease:
+def _rerank(tell: Tell, delivered: dict[str, Any], view: dict[str, Any]) -> Release | GroupedRelease:
     words = {"method": "auto", "level": 0.9, "simultaneous": False, "scale": "log-odds", **view}
     look = View.of(words["level"], words["simultaneous"], words["scale"], None)
     request = pipeline.Request.of("auto", words["method"], view=look)
     return pipeline.release_of(tally_file.from_dict(delivered["tally"]), request, partial(tell, "comparing items"))
 
 
-def _possible(delivered: dict[str, Any]) -> tuple[str, ...]:
+def _possible_methods(delivered: dict[str, Any]) -> tuple[str, ...]:
     """The methods that the counts suffice for."""
     if delivered["tally"] is None:
         return ()
@@ -266,8 +266,6 @@ class BoardShown:
     html: str | None
     """of the last day; None while it is hidden"""
     hidden: str | None
-    history: str | None
-    """SVG"""
     report: str | None
     ends_soon: str | None
 
@@ -277,10 +275,8 @@ def look_at_board(tell: Tell, path: Path) -> BoardShown:
     board = Board.open(path)
     tell("comparing items", None)
     if (hidden := board.hidden()) is not None:
-        return BoardShown(board.summary(), None, hidden, None, None, board.ends_soon)
-    return BoardShown(
-        board.summary(), summary(board.release()), None, history_svg(board), page(board), board.ends_soon
-    )  # fmt: skip
+        return BoardShown(board.summary(), None, hidden, None, board.ends_soon)
+    return BoardShown(board.summary(), summary(board.release()), None, page(board), board.ends_soon)
 
 
 def update_board(tell: Tell, path: Path, survey: Survey, days: dict[str, Any]) -> list[int]:

@@ -86,7 +86,7 @@ class Wish:
         survey = self.survey
         listed = survey.items is not None and not any("," in name for name in survey.items)
         items = ",".join(survey.items or ()) if listed else ITEMS_FILE
-        words = {"items": items, **map_words(survey.reading), "skip_invalid": survey.skip_invalid}
+        words = {"items": items, **reading_words(survey.reading), "skip_invalid": survey.skip_invalid}
         words |= {**self.promise, **self.request, "only_top": self.only_top, "ledger": ledger, "out": "release.json"}
         return shlex.join(["quietrank", "rank", survey.name, *as_options(words)])
 
@@ -107,17 +107,17 @@ class Wish:
         return replace(self, survey=replace(self.survey, votes=tuple(map(str, votes))))
 
 
-def map_words(reading: Mapping[str, Any]) -> dict[str, Any]:
+def reading_words(reading: Mapping[str, Any]) -> dict[str, Any]:
     """How votes are read, as the command line writes it: lists and meanings as text."""
-    return {name: _written(value) for name, value in reading.items()}
+    return {name: _option_text(value) for name, value in reading.items()}
 
 
-def _written(value: Any) -> Any:
+def _option_text(value: Any) -> Any:
     if isinstance(value, Mapping):
         return ",".join(f"{word}={meaning}" for word, meaning in value.items())
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def declared(names: list[str]) -> tuple[str, ...]:
+def checked_items(names: list[str]) -> tuple[str, ...]:
     """A list of items that can be ranked; refused if it is none."""
     return declare(names).names

@@ -175,9 +175,9 @@ class Watched(Board):
         self.complaints: list[str] = []
         self._open: Kept | None = None
 
-    def _drawn(self, encoded: Encoded, noise: BoardNoise) -> Values:
+    def _draw(self, encoded: Encoded, noise: BoardNoise) -> Values:
         self.exact.append((encoded.net_wins.astype(np.int64), encoded.exposures.astype(np.int64)))
-        return super()._drawn(encoded, noise)
+        return super()._draw(encoded, noise)
 
     @contextmanager
     def _confidential(self, db: Any | None = None) -> Iterator[Kept]:

@@ -1,7 +1,7 @@
 """Plain words in, a `Case` out: one promise under attack. A case is a mechanism, a promise, a method and a few items.
 
 Everything about a case is public. The noise comes from the same functions that calibrate releases, called through
-their modules, so that the audit sees a fault planted there. `attacked.py` lists the cases.
+their modules, so that the audit sees a fault planted there. `case_lists.py` lists the cases.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special
 
 from quietrank.arrays import Floats, Integers
-from quietrank.auditing import norms, selected, trace
+from quietrank.auditing import list_law, norms, trace
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.mechanism import Calibrated, Noise
 from quietrank.noise import knorm, lattice, normal
@@ -89,7 +89,7 @@ def list_fits(calibrated: Calibrated, sides: Sides, draws: int) -> list[Fit]:
     for name, side in zip(("one side", "the other"), sides, strict=True):
         released = [[tuple(one.values.tolist()) for one in trace.cross(side, calibrated)] for _ in range(draws // 2)]
         for counts, lists in zip(trace.statistics(side, calibrated), zip(*released, strict=True), strict=True):
-            known = selected.all_lists(noise, tuple(map(int, counts)))
+            known = list_law.all_lists(noise, tuple(map(int, counts)))
             first = first or (known, lists)
             parts.append(Fit(name, _list_fit(known, lists)))
     assert first is not None

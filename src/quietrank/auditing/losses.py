@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from quietrank.arrays import Floats, Integers
-from quietrank.auditing import norms, selected
+from quietrank.auditing import list_law, norms
 from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.mechanisms.perturbed_mle.mechanism import Plan
 from quietrank.noise import knorm, lattice, normal
@@ -24,7 +24,7 @@ def losses(calibrated: Calibrated, one: Integers, other: Integers, outputs: Inte
     """The loss at each output (a row), in the direction from `one` to `other`."""
     noise = calibrated.noise
     if isinstance(noise, TopNoise):
-        return selected.log_probabilities(noise, one, outputs) - selected.log_probabilities(noise, other, outputs)
+        return list_law.log_probabilities(noise, one, outputs) - list_law.log_probabilities(noise, other, outputs)
     from_one = norms.signed(calibrated, outputs - one).astype(np.float64)
     from_other = norms.signed(calibrated, outputs - other).astype(np.float64)
     if isinstance(noise, lattice.LaplaceNoise):

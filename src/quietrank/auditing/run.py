@@ -1,59 +1,46 @@
-"""Options in, an `Audit` out: every check on every case, in as many processes as there are cores.
-
-Four checks. `bounds`: on neighbouring files, and on one that grows while it is read, no statistic moves further than
-derived, and nothing else moves. `loss`: where the density of the output is known, no output distinguishes neighbours by
-more than ε. `black box`: many runs give a lower bound of ε that holds with a stated confidence. `noise`: the noise has
-the distribution that it claims, it is fresh, and the ledger was debited first.
-"""
+"""Options in, an `Audit` out: every check on every case, in as many processes as there are cores."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
-from quietrank.arrays import Floats, Integers
-from quietrank.auditing import (
-    blackbox,
-    boards,
-    bounds,
-    distribution,
-    growing,
-    losses,
-    neighbours,
-    norms,
-    seal,
-    selected,
-    streams,
-    trace,
-)
-from quietrank.auditing.attacked import all_cases, black_box_cases, growing_cases, noise_cases
+from quietrank.auditing import streams
+from quietrank.auditing.case_lists import all_cases, black_box_cases, growing_cases, noise_cases
 from quietrank.auditing.cases import Case
-from quietrank.auditing.neighbours import Neighbouring
-from quietrank.auditing.report import Audit, Finding, Histogram
+from quietrank.auditing.checks import (
+    FULL,
+    QUICK,
+    Scores,
+    Sizes,
+    black_box_finding,
+    board_loss_check,
+    board_noise_check,
+    bounds_check,
+    draw_scores,
+    growing_check,
+    loss_check,
+    noise_check,
+    seal_check,
+)
+from quietrank.auditing.report import Audit, Finding
 from quietrank.auditing.streams import BoardCase
 from quietrank.errors import PrivacyError, option
 from quietrank.mechanisms.gaussian import GAUSSIAN
-from quietrank.mechanisms.mechanism import Calibrated, Mechanism
+from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.registry import MechanismWord, named
-from quietrank.noise import normal
-from quietrank.noise.selection import TopNoise
 from quietrank.processes import results
 from quietrank.promise.arguments import flag, number, parse, whole_number
 from quietrank.promise.privacy import Neighbours, NeighboursWord, Unit, UnitWord
 from quietrank.statistics.method import Method
-from quietrank.votes.tallies import Tallies
 
-Attacked = TypeVar("Attacked", Case, BoardCase)
+AnyCase = TypeVar("AnyCase", Case, BoardCase)
 Progress = Callable[[int, int], None]
 Job = Callable[[], Any]
 
@@ -62,262 +49,6 @@ RISK = 1e-3
 """the probability with which a correct library fails somewhere: 99.9 % confidence, shared by all random tests"""
 PART = 100_000
 """black-box runs are drawn in parts of this many, so that all cores have work"""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much work each check does."""
-
-    pairs: int
-    """neighbouring files per case"""
-    releases: int
-    """how many of these are taken to the end, as whole releases"""
-    draws: int
-    """of noise, for the fit"""
-    runs: float
-    """black-box runs per neighbour at ε ≥ 1, as 1/ε² below; four times as many for the first of each kind"""
-    most_runs: int
-    gaussian_runs: int
-    """for the case that shows how close the bound comes; fewer for others"""
-    slow_runs: int
-    """of the perturbed MLE, which takes a millisecond per run"""
-    tries: int
-    """counts of a file that grows while it is read"""
-    streams: int
-    """of votes for a board, by chance; with none, only some of the others"""
-    beside: int = 4
-    """neighbouring files whose scatter and histogram are compared as well, around another expectation each"""
-    all_pairs: bool = True
-    """whether the rest is looked at once something is wrong"""
-
-
-FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24, 3)
-QUICK = Sizes(3, 1, 1000, 5_000, 30_000, 20_000, 200, 3, 0)
-
-
-# ---- the checks, each in its own process ----------------------------------------------------------------------------
-
-
-def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
-    """All statistics of one promise."""
-    began = time.perf_counter()
-    reaches = [
-        (case, bounds.check(case, sizes.pairs, sizes.releases, sizes.beside, all_pairs=sizes.all_pairs))
-        for case in cases
-    ]
-    first = cases[0]
-    wrong = [f"{case.name}: {what}" for case, moves in reaches for what in moves.complaints]
-    return Finding(
-        check="bounds",
-        subject=first.subject,
-        epsilon=first.privacy.epsilon,
-        measured=first.privacy.epsilon * max(moves.furthest for _, moves in reaches),
-        passed=not wrong,
-        runs=sum(moves.pairs for _, moves in reaches),
-        seconds=time.perf_counter() - began,
-        detail="; ".join(wrong) or f"{len(reaches)} statistics reach their bound and stay within; nothing else moves",
-        unit="pairs of files",
-    )
-
-
-def growing_check(case: Case, sizes: Sizes) -> Finding:
-    """A person's votes are appended to the file while it is counted."""
-    began = time.perf_counter()
-    growth = growing.check(case, sizes.tries)
-    return Finding(
-        check="bounds",
-        subject=f"{case.name}, a file that grows",
-        epsilon=case.privacy.epsilon,
-        measured=case.privacy.epsilon * growth.furthest,
-        passed=not growth.complaints,
-        runs=growth.tries,
-        seconds=time.perf_counter() - began,
-        detail="; ".join(growth.complaints) or f"counted as one file or another, or refused ({growth.refused} times)",
-        unit="counts",
-    )
-
-
-def loss_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
-    """The exact loss at sampled outputs of a few pairs of neighbours, of one promise and ε."""
-    began = time.perf_counter()
-    first, largest, runs = cases[0], 0.0, 0
-    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        for case in cases:
-            for pair, outputs in _for_loss(case, sizes):
-                loss, draws = _pair_loss(case, pair, outputs, Path(folder), sizes.draws // 10)
-                largest, runs = max(largest, loss), runs + draws
-    exact = f"exact ε at δ = {first.privacy.delta:g}" if first.privacy.delta else "largest loss"
-    return Finding(
-        check="loss",
-        subject=first.subject,
-        epsilon=first.privacy.epsilon,
-        measured=largest,
-        passed=largest <= first.privacy.epsilon * (1 + norms.ROUNDING),
-        runs=runs,
-        seconds=time.perf_counter() - began,
-        detail=f"{exact} at any output, {len(cases)} statistics",
-        unit="outputs",
-    )
-
-
-def _for_loss(case: Case, sizes: Sizes) -> Iterator[tuple[Neighbouring, Floats | None]]:
-    """Pairs of neighbours, with outputs where these are constructed, not drawn."""
-    usable = (pair for pair in neighbours.neighbouring(case, sizes.pairs) if not pair.skip_invalid)
-    yield from ((pair, None) for pair in itertools.islice(usable, 3 if sizes is FULL else 1))
-    if case.selection:
-        yield neighbours.worst(case), None
-    # The construction asks four pairs of four items, and noise inside the likelihood does not use declared ones.
-    if case.perturbed and len(case.items) == 4 and case.items.pairs is None:
-        yield seal.constructed(case)
-
-
-def _pair_loss(case: Case, pair: Neighbouring, outputs: Floats | None, folder: Path, draws: int) -> tuple[float, int]:
-    if case.perturbed:
-        first, second = _tallies(case, pair, folder)
-        at = [outputs] * len(first) if outputs is not None else seal.ideal_outputs(case, first, max(10, draws // 8))
-        return seal.largest_loss(case, first, second, at), len(at[0])
-    calibrated, one, other = _statistics(case, pair, folder)
-    if isinstance(calibrated.noise, normal.RoundedGaussianNoise):
-        # A loss above ε is allowed, with probability δ: what counts is the tail of its distribution.
-        return losses.gaussian_epsilon(calibrated.noise.scale, other - one, calibrated.privacy.delta), 2 * draws
-    if isinstance(calibrated.noise, TopNoise):
-        return selected.exact_epsilon(calibrated.noise, one, other, calibrated.privacy.delta), 2 * draws
-    scores = [blackbox.scores(calibrated, one, other, draws, of_one=of_one) for of_one in (True, False)]
-    return float(np.abs(scores).max()), 2 * draws
-
-
-def noise_check(case: Case, sizes: Sizes, risk: float) -> Finding:
-    """The noise fits and is fresh, and the ledger is debited first."""
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        calibrated, sides = case.calibrated, _tallies(case, neighbours.worst(case), Path(folder))
-        fits = (
-            distribution.list_fits(calibrated, sides, sizes.draws)
-            if case.selection
-            else distribution.fits(calibrated, distribution.deviations(calibrated, sides, sizes.draws))
-        )
-        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
-        wrong += distribution.repeated(calibrated, sides)
-        wrong += distribution.ledger_first(calibrated, sides[0])
-    return _noise_finding(case, wrong, fits, sizes.draws, began)
-
-
-def seal_check(case: Case, sizes: Sizes, risk: float) -> Finding:
-    """The perturbed MLE: the noise inside, the solver, the seal, and the ledger debited first."""
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        one, other = _tallies(case, next(neighbours.neighbouring(case, 1)), Path(folder))
-        fits = seal.fits(case, one, sizes.draws // 4)
-        wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
-        wrong += seal.flaws(case, [one, other], sizes.draws // 40).found
-        wrong += [*seal.repeated(case, one), *seal.ledger_first(case, one)]
-    return _noise_finding(case, wrong, fits, sizes.draws // 4, began)
-
-
-def _noise_finding(
-    case: Case | BoardCase, wrong: list[str], fits: list[distribution.Fit], draws: int, began: float
-) -> Finding:
-    parts = ", ".join(fit.part for fit in fits)
-    return Finding(
-        check="noise",
-        subject=case.name,
-        epsilon=case.privacy.epsilon,
-        measured=None,
-        passed=not wrong,
-        runs=draws,
-        seconds=time.perf_counter() - began,
-        detail="; ".join(wrong) or f"as claimed ({parts}; smallest p {min(fit.p_value for fit in fits):.2g}), fresh",
-        unit="draws",
-    )
-
-
-def board_loss_check(case: BoardCase, sizes: Sizes, risk: float) -> Finding:
-    """The exact loss of whole streams of votes, and all else that a board may do wrong on the way."""
-    began, claimed = time.perf_counter(), case.privacy.epsilon
-    moves = boards.check(case, streams.schedules(case, sizes.streams), risk)
-    wrong = list(moves.complaints)
-    if not case.least * claimed <= moves.epsilon <= claimed * (1 + norms.ROUNDING):
-        wrong.append(f"whole streams lose {moves.epsilon / claimed:.4f} of what is claimed")
-    kept = (
-        f"exact ε of all days together at δ = {case.privacy.delta:g}, {moves.epsilon / claimed:.4f} of what is claimed"
-    )
-    return Finding(
-        check="loss",
-        subject=case.subject,
-        epsilon=claimed,
-        measured=moves.epsilon,
-        passed=not wrong,
-        runs=moves.pairs,
-        seconds=time.perf_counter() - began,
-        detail="; ".join(wrong) or f"{kept}; nothing else moves",
-        unit="pairs of streams",
-    )
-
-
-def board_noise_check(case: BoardCase, sizes: Sizes, risk: float) -> Finding:
-    """The noise of a board's days fits, and is fresh."""
-    began = time.perf_counter()
-    draws = sizes.draws // 2
-    fits = boards.fits(case, draws)
-    wrong = [f"{fit.part}: p = {fit.p_value:.1e}" for fit in fits if fit.p_value < risk / len(fits)]
-    return _noise_finding(case, [*wrong, *boards.repeated(case)], fits, draws, began)
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Likelihood ratios at outputs of one side."""
-
-    case: Case
-    of_one: bool
-    values: Floats
-    seconds: float
-
-
-def draw_scores(case: Case, of_one: bool, runs: int) -> Scores:
-    """Part of the runs of a black-box attack."""
-    began = time.perf_counter()
-    pair = neighbours.worst(case)
-    with tempfile.TemporaryDirectory(prefix="quietrank-audit-") as folder:
-        if case.perturbed:
-            first, second = _tallies(case, pair, Path(folder))
-            values = seal.all_losses(case, first, second, seal.released(case, first if of_one else second, runs))
-        else:
-            calibrated, one, other = _statistics(case, pair, Path(folder))
-            values = blackbox.scores(calibrated, one, other, runs, of_one=of_one)
-    return Scores(case, of_one, values, time.perf_counter() - began)
-
-
-def black_box_finding(case: Case, parts: Sequence[Scores], risk: float) -> Finding:
-    one, other = (np.concatenate([part.values for part in parts if part.of_one is side]) for side in (True, False))
-    bound = blackbox.lower_bound(one, other, delta=case.privacy.delta, risk=risk)
-    return Finding(
-        check="black box",
-        subject=case.name,
-        epsilon=case.privacy.epsilon,
-        measured=bound.epsilon,
-        passed=bound.epsilon <= case.privacy.epsilon,
-        runs=2 * bound.runs,
-        seconds=sum(part.seconds for part in parts),
-        detail=f"ε is at least this, {bound.epsilon / case.privacy.epsilon:.2f} of what is claimed"
-        + (f", at δ = {case.privacy.delta:g}" if case.privacy.delta else ""),
-        unit="runs",
-        histogram=Histogram.of(one, other, case.privacy.epsilon),
-    )
-
-
-def _statistics(case: Case, pair: Neighbouring, folder: Path) -> tuple[Calibrated, Integers, Integers]:
-    """The noise and the exact statistics of both sides, one row per group."""
-    calibrated = case.calibrated
-    one, other = (trace.statistics(side, calibrated) for side in _tallies(case, pair, folder))
-    return calibrated, one, other
-
-
-def _tallies(case: Case, pair: Neighbouring, folder: Path) -> tuple[Tallies, Tallies]:
-    one, other = (trace.count(case, trace.read_rows(case, rows, folder)) for rows in (pair.one, pair.other))
-    return one, other
-
-
-# ---- the audit -----------------------------------------------------------------------------------------------------
 
 
 def audit(
@@ -361,8 +92,8 @@ def audit(
     epsilons = (1.0,) if quick else EPSILONS
     epsilons = epsilons if only is None else (only,)
     middle = 1.0 if 1.0 in epsilons else epsilons[0]
-    attacked = chosen.among(black_box_cases(epsilons, quick=quick))
-    jobs, risk_each = _jobs(chosen, attacked, sizes, middle, quick=quick, risk=risk)
+    black_boxes = chosen.among(black_box_cases(epsilons, quick=quick))
+    jobs, risk_each = _jobs(chosen, black_boxes, sizes, middle, quick=quick, risk=risk)
     if not jobs:
         raise PrivacyError(
             f"no mechanism makes such a promise; leave out one of {option('mechanism')}, {option('unit')} and "
@@ -371,7 +102,7 @@ def audit(
     began = time.perf_counter()
     outcomes = list(outcomes_of(jobs, workers or os.cpu_count() or 1, progress))
     findings = [result for result in outcomes if isinstance(result, Finding)]
-    for case in attacked:
+    for case in black_boxes:
         parts = [result for result in outcomes if isinstance(result, Scores) and result.case == case]
         findings.append(black_box_finding(case, parts, risk_each))
     return Audit(tuple(sorted(findings, key=place_of)), risk, quick, time.perf_counter() - began)
@@ -409,7 +140,7 @@ class _Chosen:
     unit: Unit | None
     neighbours: Neighbours | None
 
-    def among(self, cases: Iterable[Attacked]) -> list[Attacked]:
+    def among(self, cases: Iterable[AnyCase]) -> list[AnyCase]:
         """The chosen cases, each once."""
         matches = [
             case
@@ -422,43 +153,46 @@ class _Chosen:
 
 
 def _jobs(
-    chosen: _Chosen, attacked: list[Case], sizes: Sizes, epsilon: float, *, quick: bool, risk: float
+    chosen: _Chosen, black_boxes: list[Case], sizes: Sizes, epsilon: float, *, quick: bool, risk: float
 ) -> tuple[list[Job], float]:
     """The work, the longest first, and the risk of each random test."""
     cases = chosen.among(all_cases(epsilon, quick=quick))
-    promises = _alike(cases)
-    fitted = chosen.among(noise_cases(epsilon, quick=quick))
-    sealed = [case for case in cases if case.perturbed]
-    sealed = _first_of_each(sealed) if quick else sealed
+    growing = chosen.among(growing_cases(epsilon, quick=quick))
+    drawn = chosen.among(noise_cases(epsilon, quick=quick))
+    perturbed = [case for case in cases if case.perturbed]
+    perturbed = _first_of_each(perturbed) if quick else perturbed
     exact = [case for case in cases if case.has_exact_loss]
-    published = chosen.among(streams.board_cases(epsilon, quick=quick))
-    each = risk / max(1, len(attacked) + len(fitted) + len(sealed) + 2 * len(published))
+    boards = chosen.among(streams.board_cases(epsilon, quick=quick))
+    each = risk / max(1, len(black_boxes) + len(drawn) + len(perturbed) + 2 * len(boards))
     jobs: list[Job] = []
-    for case in sorted(attacked, key=lambda case: -runs_of(case, sizes)):
-        for of_one, runs in itertools.product((True, False), parts_of(runs_of(case, sizes))):
-            jobs.append(partial(draw_scores, case, of_one, runs))
-    jobs += [partial(board_loss_check, case, sizes, each) for case in published]
-    jobs += [partial(growing_check, case, sizes) for case in chosen.among(growing_cases(epsilon, quick=quick))]
-    jobs += [partial(bounds_check, alike, sizes) for alike in promises.values()]
-    jobs += [partial(seal_check, case, sizes, each) for case in sealed]
-    jobs += [partial(noise_check, case, sizes, each) for case in fitted]
-    jobs += [partial(board_noise_check, case, sizes, each) for case in published if case.shows_draws]
-    jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in _alike(exact).values()]
+    for case in sorted(black_boxes, key=lambda case: -runs_of(case, sizes)):
+        jobs += black_box_jobs(case, sizes)
+    jobs += [partial(board_loss_check, case, sizes, each) for case in boards]
+    jobs += [partial(growing_check, case, sizes) for case in growing]
+    jobs += [partial(bounds_check, alike, sizes) for alike in _by_promise(cases)]
+    jobs += [partial(seal_check, case, sizes, each) for case in perturbed]
+    jobs += [partial(noise_check, case, sizes, each) for case in drawn]
+    jobs += [partial(board_noise_check, case, sizes, each) for case in boards if case.shows_draws]
+    jobs += [partial(loss_check, alike[:1] if quick else alike, sizes) for alike in _by_promise(exact)]
     if not quick:
-        jobs += [
-            partial(loss_check, [case], sizes)
-            for case in attacked
-            if case.privacy.epsilon != epsilon and case.has_exact_loss
-        ]
+        others = (case for case in black_boxes if case.privacy.epsilon != epsilon and case.has_exact_loss)
+        jobs += [partial(loss_check, [case], sizes) for case in others]
     return jobs, each
 
 
-def _alike(cases: list[Case]) -> dict[str, list[Case]]:
-    """The cases by promise."""
+def black_box_jobs(case: Case, sizes: Sizes) -> list[Job]:
+    """The runs of one black-box attack on both neighbours, in parts."""
+    runs = runs_of(case, sizes)
+    parts = [min(PART, runs - start) for start in range(0, runs, PART)]
+    return [partial(draw_scores, case, of_one, part) for of_one, part in itertools.product((True, False), parts)]
+
+
+def _by_promise(cases: list[Case]) -> list[list[Case]]:
+    """The cases of each promise."""
     promises: dict[str, list[Case]] = {}
     for case in cases:
         promises.setdefault(case.subject, []).append(case)
-    return promises
+    return list(promises.values())
 
 
 def _first_of_each(cases: list[Case]) -> list[Case]:
@@ -476,10 +210,6 @@ def runs_of(case: Case, sizes: Sizes) -> int:
     first = case.method is Method.NET_WINS and case.privacy.neighbours is Neighbours.REPLACE
     runs = sizes.runs * max(1.0, 1 / case.privacy.epsilon**2)
     return min(sizes.most_runs, round(4 * runs if first else runs))
-
-
-def parts_of(runs: int) -> list[int]:
-    return [min(PART, runs - start) for start in range(0, runs, PART)]
 
 
 def place_of(finding: Finding) -> tuple[int, str, float]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -108,16 +107,9 @@ def constructed(case: Case) -> tuple[Neighbouring, Floats]:
     ), outputs
 
 
-@dataclass(frozen=True)
-class Flaws:
-    """What is wrong with the constants, or with the solver's answers."""
-
-    found: tuple[str, ...]
-    solved: int
-
-
-def flaws(case: Case, sides: Sequence[Tallies], solves: int) -> Flaws:
-    """Recompute every constant of the seal, and the gradient of every answer with many digits."""
+def flaws(case: Case, sides: Sequence[Tallies], solves: int) -> list[str]:
+    """What is wrong with the constants of the seal, or with the solver: each constant is recomputed, and so is the
+    gradient of each answer, with many digits."""
     plan, n = plan_of(case), len(case.items)
     complaints = []
     beta = math.sqrt(n) * (plan.tolerance + plan.grid * math.sqrt(n)) / plan.gamma
@@ -134,7 +126,7 @@ def flaws(case: Case, sides: Sequence[Tallies], solves: int) -> Flaws:
     draws = [(tally, _inner(plan, tally)) for side in sides for tally in _pairs(side) for _ in range(solves)]
     if any(gradient_norm(plan, tally, draw, _answer(plan, tally, draw)) > plan.tolerance for tally, draw in draws):
         complaints.append("the solver stops before its tolerance")
-    return Flaws(tuple(complaints), len(draws))
+    return complaints
 
 
 def gradient_norm(plan: Plan, tally: PairTally, draw: Sequence[int], theta: Sequence[float | Decimal]) -> float:

@@ -6,34 +6,27 @@ whatever bounds its users chose, and few items may not suffice to reach them: wh
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-from quietrank.auditing import boards, bounds, norms, streams
+from quietrank.auditing import bounds
 from quietrank.auditing.cases import Case
-from quietrank.auditing.report import Audit, Finding
-from quietrank.auditing.run import (
+from quietrank.auditing.checks import (
     FULL,
-    RISK,
-    Job,
-    Progress,
     Scores,
     Sizes,
     black_box_finding,
+    board_loss_check,
     board_noise_check,
-    draw_scores,
     growing_check,
     loss_check,
     noise_check,
-    outcomes_of,
-    parts_of,
-    place_of,
-    runs_of,
     seal_check,
 )
+from quietrank.auditing.report import Audit, Finding
+from quietrank.auditing.run import RISK, Job, Progress, black_box_jobs, outcomes_of, place_of
 from quietrank.auditing.streams import BoardCase
 from quietrank.promise.privacy import Unit
 
@@ -60,26 +53,23 @@ def attack(
 ) -> Audit:
     """Try to break one promise; `risk` is the probability that one which is kept fails somewhere."""
     began = time.perf_counter()
-    of_board = isinstance(promise, BoardCase)
     each = risk / 2
-    jobs = _of_a_board(promise, sizes, each) if isinstance(promise, BoardCase) else _of_a_case(promise, sizes, each)
+    jobs = (
+        _jobs_of_a_case(promise, sizes, each) if isinstance(promise, Attack) else _jobs_of_a_board(promise, sizes, each)
+    )
     outcomes = list(outcomes_of(jobs, workers or os.cpu_count() or 1, progress))
     findings = [result for result in outcomes if isinstance(result, Finding)]
-    if not of_board:
-        assert isinstance(promise, Attack)
+    if isinstance(promise, Attack):
         scores = [result for result in outcomes if isinstance(result, Scores)]
         findings += [black_box_finding(promise.smallest, scores, each)]
     return Audit(tuple(sorted(findings, key=place_of)), risk, sizes is not FULL, time.perf_counter() - began)
 
 
-def _of_a_case(promise: Attack, sizes: Sizes, risk: float) -> list[Job]:
+def _jobs_of_a_case(promise: Attack, sizes: Sizes, risk: float) -> list[Job]:
     """The longest first."""
     case, drawn, smallest = promise.case, promise.drawn, promise.smallest
-    jobs: list[Job] = [
-        partial(draw_scores, smallest, of_one, runs)
-        for of_one, runs in itertools.product((True, False), parts_of(runs_of(smallest, sizes)))
-    ]
-    jobs.append(partial(bounds_kept, case, sizes))
+    jobs = black_box_jobs(smallest, sizes)
+    jobs.append(partial(_bounds_check, case, sizes))
     jobs.append(partial(seal_check if drawn.perturbed else noise_check, drawn, sizes, risk))
     if case.has_exact_loss:
         jobs.append(partial(loss_check, [case], sizes))
@@ -88,14 +78,14 @@ def _of_a_case(promise: Attack, sizes: Sizes, risk: float) -> list[Job]:
     return jobs
 
 
-def _of_a_board(case: BoardCase, sizes: Sizes, risk: float) -> list[Job]:
-    jobs: list[Job] = [partial(board_kept, case, sizes, risk)]
+def _jobs_of_a_board(case: BoardCase, sizes: Sizes, risk: float) -> list[Job]:
+    jobs: list[Job] = [partial(board_loss_check, case, sizes, risk, tight=False)]
     if case.shows_draws:
         jobs.append(partial(board_noise_check, case, sizes, risk))
     return jobs
 
 
-def bounds_kept(case: Case, sizes: Sizes) -> Finding:
+def _bounds_check(case: Case, sizes: Sizes) -> Finding:
     """On neighbouring files the statistic moves no further than derived, and nothing else moves."""
     began = time.perf_counter()
     moves = bounds.check(case, sizes.pairs, sizes.releases, sizes.beside, all_pairs=sizes.all_pairs)
@@ -112,25 +102,4 @@ def bounds_kept(case: Case, sizes: Sizes) -> Finding:
         seconds=time.perf_counter() - began,
         detail="; ".join(wrong) or f"moves at most {moves.furthest:.3f} of the bound{seen}; nothing else moves",
         unit="pairs of files",
-    )
-
-
-def board_kept(case: BoardCase, sizes: Sizes, risk: float) -> Finding:
-    """Whole streams of votes lose no more than is claimed, and all else that a board does on the way is right."""
-    began, claimed = time.perf_counter(), case.privacy.epsilon
-    moves = boards.check(case, streams.schedules(case, sizes.streams), risk)
-    wrong = list(moves.complaints)
-    if moves.epsilon > claimed * (1 + norms.ROUNDING):
-        wrong.append(f"whole streams lose {moves.epsilon / claimed:.4f} of what is claimed")
-    kept = f"exact ε of all days together, {moves.epsilon / claimed:.4f} of what is claimed"
-    return Finding(
-        check="loss",
-        subject=case.subject,
-        epsilon=claimed,
-        measured=moves.epsilon,
-        passed=not wrong,
-        runs=moves.pairs,
-        seconds=time.perf_counter() - began,
-        detail="; ".join(wrong) or f"{kept}; nothing else moves",
-        unit="pairs of streams",
     )

@@ -121,12 +121,12 @@ class Board:
         book.require_writable()
         noise, log = terms.noise, Log.new(terms)
         if place.exists() or confidential(place).exists():
-            return cls._resumed(place, log, book)
+            return cls._resume(place, log, book)
         kept_files.create(confidential(place), terms.board, str(book.path), log.lines[0])
-        return cls._paid(place, log, cross_board(noise, book, _charged(terms)))
+        return cls._finish(place, log, cross_board(noise, book, terms.payment))
 
     @classmethod
-    def _paid(cls, place: Path, log: Log, entry: str) -> Board:
+    def _finish(cls, place: Path, log: Log, entry: str) -> Board:
         """The board, once its payment is written down."""
         if log.entry is None:
             log = log.with_payment(entry)
@@ -136,20 +136,20 @@ class Board:
         return cls(place, log)
 
     @classmethod
-    def _resumed(cls, place: Path, asked: Log, book: BudgetLedger) -> Board:
+    def _resume(cls, place: Path, wanted: Log, book: BudgetLedger) -> Board:
         """A board whose making was interrupted, if it is the same that is asked for now: it is not paid for twice."""
         taken = BoardError(f"{place} exists already and is not overwritten; choose another name")
         if not confidential(place).exists():
             raise taken
         with kept_files.opened(confidential(place)) as kept:
             log = Log.of(kept.lines)
-        same = {**asked.terms.to_dict(), "board": log.terms.board} == log.terms.to_dict()
+        same = {**wanted.terms.to_dict(), "board": log.terms.board} == log.terms.to_dict()
         shown = public_file.read(place) if place.exists() else []
         if not same or log.days or shown != list(log.lines[: len(shown)]) or len(shown) == len(log.lines) > 1:
             raise taken
         book.settle()
-        paid = book.paid(_charged(log.terms))
-        return cls._paid(place, log, cross_board(log.terms.noise, book, _charged(log.terms)) if paid is None else paid)
+        paid = book.paid(log.terms.payment)
+        return cls._finish(place, log, cross_board(log.terms.noise, book, log.terms.payment) if paid is None else paid)
 
     @classmethod
     def open(cls, path: str | Path) -> Board:
@@ -269,7 +269,7 @@ class Board:
 
     def _require_drawn(self, kept: Kept, day: int) -> None:
         """What was published on this day must be its exact counts with the draws that are kept."""
-        encoded, shown = self._encoded(kept, day), self.log.days[day - 1]
+        encoded, shown = self._encode(kept, day), self.log.days[day - 1]
         agrees = not encoded.draws.missing
         if agrees:
             net_wins, exposures = with_draws(encoded, self.terms.noise)
@@ -300,13 +300,13 @@ class Board:
         stays counted, whatever becomes of its row.
         """
         votes = self._read(source, reading)
-        last = self._over(until)
+        last = self._last_over(until)
         with self._confidential() as kept:
-            secret, book = kept.secret, self._settled(kept, ledger)
+            secret, book = kept.secret, self._settle(kept, ledger)
         if last <= self.days:
             return []
         with arrivals(votes, self.terms.calendar, secret) as db, self._confidential(db) as kept:
-            book = self._settled(kept, ledger)
+            book = self._settle(kept, ledger)
             first = self.days + 1
             flaws = kept.take(first, last, self.log.since)
             if flaws and not votes.skip_invalid:
@@ -328,12 +328,14 @@ class Board:
         unknown = [name for name in gone if name not in self.items]
         if unknown:
             raise BoardError(f"{unknown[0]!r} is not on this board; its items are {', '.join(self.items[:8])}, …")
+        if self.log.retired.union(gone).issuperset(self.items):
+            raise BoardError("no item would be left to show; keep one of them")
         self._append(lambda log: log.with_retired(gone), ledger)
 
     def _append(self, event: Callable[[Log], Log], ledger: str | Path | None) -> None:
         """Write down a public event, and show it."""
         with self._confidential() as kept:
-            book = self._settled(kept, ledger)
+            book = self._settle(kept, ledger)
             longer = event(self.log)
             kept.append(longer.lines[-1])
             self._show(longer, book)
@@ -341,9 +343,9 @@ class Board:
     def forget(self, person: object) -> bool:
         """Erase all that is kept about a person, whose later votes will not count; whether there was anything."""
         with self._confidential() as kept:
-            found = kept.forget(str(person))
+            was_known = kept.forget(str(person))
         kept_files.rewrite(confidential(self.path))
-        return found
+        return was_known
 
     # ---- one day ----------------------------------------------------------------------------------------------------
 
@@ -352,19 +354,19 @@ class Board:
         noise, day = self.terms.noise, self.days + 1
         with kept.transaction():
             kept.count(day, noise.gram(day), noise.limit)
-            encoded = self._encoded(kept, day)
-            net_wins, exposures = self._drawn(encoded, noise)
+            encoded = self._encode(kept, day)
+            net_wins, exposures = self._draw(encoded, noise)
             if noise.keeps_draws:
                 kept.keep(encoded.draws, self.log.listed(day))
             longer = self.log.with_day(net_wins, exposures)
             kept.write(longer.lines[-1])
         self._show(longer, book)
 
-    def _drawn(self, encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
+    def _draw(self, encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:
         """What is published of one day; the audit looks on here."""
         return cross_day(encoded, noise)
 
-    def _encoded(self, kept: Kept, day: int) -> Encoded:
+    def _encode(self, kept: Kept, day: int) -> Encoded:
         """The exact counts of a day that was counted, encoded, and what of its noise was drawn before."""
         noise, listed, parts = self.terms.noise, self.log.listed(day), len(self.terms.groups or ("",))
         net, met = kept.sums(day, parts, listed)
@@ -372,7 +374,7 @@ class Board:
         draws = Draws.of(noise, day, self.log.since[:listed], parts, known)
         return Encoded.of(net, met, noise.weights(day), noise.limit, draws)
 
-    def _settled(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
+    def _settle(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
         """Read the log, and show what of it was not shown; returns the ledger that paid for the board."""
         book = self._book(kept, ledger)
         self._show(Log.of(kept.lines), book)
@@ -392,7 +394,7 @@ class Board:
     def _book(self, kept: Kept, ledger: str | Path | None) -> BudgetLedger:
         """The ledger that paid for this board."""
         book = BudgetLedger.open(file_path(ledger if ledger is not None else kept.ledger, "ledger"))
-        if book.paid(_charged(self.terms)) is None:
+        if book.paid(self.terms.payment) is None:
             raise BoardError(
                 f"{book.path} has not paid for this board; give the ledger that did with {option('ledger')}"
             )
@@ -415,7 +417,7 @@ class Board:
         terms = self.terms
         return read_votes(source, self.items, by=terms.by, groups=terms.groups, **reading)
 
-    def _over(self, until: date | str | None) -> int:
+    def _last_over(self, until: date | str | None) -> int:
         """The last day of the board that is over."""
         terms, last = self.terms, _date("until", until)
         yesterday = _today() - timedelta(days=1)
@@ -459,11 +461,6 @@ def promised(
     if not delta and max_per_person is None:
         max_per_person = LIMIT
     return Privacy(epsilon, "person", delta or 0.0, neighbours, clip=clip, max_per_person=max_per_person)
-
-
-def _charged(terms: Terms) -> str:
-    """What the ledger says about the payment."""
-    return f"{terms.topic}: {terms.noise.name} noise on {terms.horizon} {terms.every}s"
 
 
 def _today() -> date:

@@ -112,7 +112,7 @@ def signed(value: float, form: str) -> str:
 
 
 def changes(log: Log, day: int, since: int, level: float, part: int = 0) -> Changes:
-    """The change of each item's Bradley–Terry score, of the items that were listed on both days."""
+    """The change of each item's Bradley–Terry score, of the items that were listed on both days and are not retired."""
     if not 1 <= since < day:
         raise BoardError(f"a change is since an earlier day than {day}, from 1 on; got {since}")
     both = len(Reading(log, since, part).since)
@@ -135,6 +135,7 @@ def changes(log: Log, day: int, since: int, level: float, part: int = 0) -> Chan
                 float(moved[k] + reach[k]),
             )
             for k in order
+            if log.items[k] not in log.retired
         ),
     )  # fmt: skip
 

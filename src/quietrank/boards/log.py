@@ -61,6 +61,11 @@ class Terms:
         """What a ledger calls the board."""
         return f"board {self.board}"
 
+    @property
+    def payment(self) -> str:
+        """What a ledger says about the payment for all of it."""
+        return f"{self.topic}: {self.noise.name} noise on {self.horizon} {self.every}s"
+
     def last_day(self, day: int) -> date:
         """The last date of a day, or week, of the board."""
         return self.start + timedelta(days=day * self.every.days - 1)

@@ -242,7 +242,7 @@ def _refuse_beside_since(**given: bool) -> None:
     for name in (name for name, is_given in given.items() if is_given):
         raise UsageError(
             f"--since prints how Bradley-Terry scores have changed, and {option(name)} has nothing to do there; leave "
-            "one of them out"
+            "one of them out; --format csv prints a table to save"
         )
 
 

@@ -127,10 +127,10 @@ def _show(release: Published, format: Format, files: Files, *, paid: bool) -> No
     try:
         print_release(release, format)
     except (OSError, ValueError) as error:
-        _not_shown(error, (files.paths[-1] if files.paths else _rescued(release)) if paid else None)
+        _not_shown(error, (files.paths[-1] if files.paths else _rescue(release)) if paid else None)
 
 
-def _rescued(release: Published) -> Path | None:
+def _rescue(release: Published) -> Path | None:
     """A new file for a release that could not be shown and has no file yet."""
     name = f"quietrank-release-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.json"
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):

@@ -81,7 +81,7 @@ def _answers(
     votes: Votes, unit: str | None, questions: str | None, asked: str | None, epsilon: float | None, again: bool | None
 ) -> Answers:
     """The answers that were given as options, and the others asked for; checked by what they promise."""
-    unit = _known("unit", unit, ("person", "comparison")) or _ask(
+    unit = _checked_word("unit", unit, ("person", "comparison")) or _ask(
         "unit",
         "Whose votes are these: what must nobody be able to read out of the ranking?",
         {"person": "anything that one person said", "comparison": "a single vote; people are not the secret"},
@@ -99,7 +99,7 @@ def _answers(
         questions = questions if questions in (PAIRS, UNKNOWN) else str(number_of_questions(questions))
     elif questions is not None:
         raise UsageError("--questions is about people, and single votes are protected here; leave it out")
-    asked = _known("asked", asked, (PUBLIC, RANDOM, SECRET)) or _ask(
+    asked = _checked_word("asked", asked, (PUBLIC, RANDOM, SECRET)) or _ask(
         "asked",
         "May anybody know who was asked about which pairs?",
         {
@@ -119,7 +119,7 @@ def _answers(
     return answers
 
 
-def _known(name: str, given: str | None, words: tuple[str, ...]) -> str | None:
+def _checked_word(name: str, given: str | None, words: tuple[str, ...]) -> str | None:
     if given is not None and given not in words:
         raise UsageError(f"--{name} must be one of {', '.join(words)}; got {given!r}")
     return given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -19,7 +20,7 @@ from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Design, Privacy
-from quietrank.statistics.method import Method, Ties, require_known_sets
+from quietrank.statistics.method import Method, Ties, refuse_unknown_sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def estimate(
         scores, ridge, nu = fitted.theta, fitted.gamma, fitted.nu if ties is Ties.DAVIDSON else None
     else:
         counts = {Method.WINS: noisy.wins, Method.NET_WINS: net_wins, Method.WIN_RATE: win_rate}[method]
-        scores = _released(counts, noisy, method)
+        scores = _require_released(counts, noisy, method)
     rates = None if win_rate is None else np.clip(win_rate, 0, 1)
     known = noisy.public_pairs is not None
     notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=known)
@@ -68,7 +69,7 @@ def estimate(
 def _released_scores(noisy: NoisyTally, scores: Floats, method: Method) -> Estimate:
     """Scores that are private already."""
     if method is not Method.BRADLEY_TERRY:
-        _released(None, noisy, method)
+        _require_released(None, noisy, method)
     gamma = noisy.law.plan.gamma if isinstance(noisy.law, ScoresLaw) else None
     notes = assumptions(noisy.items, noisy.privacy, method, noisy.rows_skipped, actual_pairs=True)
     return Estimate(method, scores, None, None, (*notes, *noisy.notes), gamma)
@@ -89,7 +90,7 @@ def _about_ties(noisy: NoisyTally) -> tuple[str, ...]:
 
 def bradley_terry(noisy: NoisyTally, gamma: float | Literal["auto"], ties: Ties = Ties.HALF) -> Scores:
     """Bradley–Terry scores from the noisy net wins and what is known of the design."""
-    net_wins, noise = _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY), noisy.law.spread
+    net_wins, noise = _require_released(noisy.net_wins, noisy, Method.BRADLEY_TERRY), noisy.law.spread
     fit = partial(fit_scores, net_wins) if ties is Ties.HALF else partial(fit_with_ties, net_wins, _ties(noisy))
     try:
         return fit(design_of(noisy), gamma=gamma, noise_sd=noise.net_wins, noise_kurtosis=noise.kurtosis)
@@ -110,11 +111,11 @@ def _ties(noisy: NoisyTally) -> float:
 
 def _maxdiff(noisy: NoisyTally, gamma: float | Literal["auto"]) -> Scores:
     """Scores of the likelihood of best–worst sets, where something is known of the sets."""
-    _released(noisy.net_wins, noisy, Method.BRADLEY_TERRY)
+    _require_released(noisy.net_wins, noisy, Method.BRADLEY_TERRY)
     by_pairs = noisy.privacy.design is Design.PUBLIC and noisy.public_sets is None
     if noisy.privacy.design is Design.PRIVATE or by_pairs:
-        require_known_sets(noisy.privacy)
-    _released(noisy.exposure, noisy, Method.BRADLEY_TERRY)
+        refuse_unknown_sets(noisy.privacy)
+    _require_released(noisy.exposure, noisy, Method.BRADLEY_TERRY)
     return scores_of_sets(noisy, gamma)
 
 
@@ -126,10 +127,11 @@ def design_of(noisy: NoisyTally) -> UniformDesign | RankOneDesign | PublicDesign
         return UniformDesign(noisy.total)
     if noisy.met is not None:
         return PublicDesign(noisy.met.i, noisy.met.j, noisy.met.counts)
-    return RankOneDesign(_released(noisy.exposure, noisy, Method.BRADLEY_TERRY))
+    return RankOneDesign(_require_released(noisy.exposure, noisy, Method.BRADLEY_TERRY))
 
 
-def _released(values: Floats | None, noisy: NoisyTally, method: Method) -> Floats:
+def _require_released(values: Floats | None, noisy: NoisyTally, method: Method) -> Floats:
+    """The same values, if they were released."""
     if values is not None:
         return values
     both = "net wins and how often items were compared"
@@ -155,6 +157,13 @@ def resolve(noisy: NoisyTally, method: Method, ties: Ties = Ties.HALF) -> Method
     exposure = noisy.public_exposure
     equal = exposure is not None and bool(np.all(exposure == exposure[0]))
     return Method.NET_WINS if equal else Method.WIN_RATE
+
+
+def resolve_for_all(tallies: Sequence[NoisyTally], method: Method) -> Method:
+    """One method for all groups: `auto` may differ between them where exposures are public; then the win rate is right
+    for all."""
+    methods = {resolve(one, method) for one in tallies}
+    return methods.pop() if len(methods) == 1 else Method.WIN_RATE
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The `NoisyTally`: the private statistic, and with it everything that estimators may look at.
+"""`Noised` values in, a `NoisyTally` out: the private statistic, with everything that estimators may look at.
 
 Whatever is computed from it is post-processing: it may be wrong, it cannot leak.
 """

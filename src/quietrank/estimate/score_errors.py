@@ -13,7 +13,16 @@ import numpy as np
 
 from quietrank.arrays import Floats
 from quietrank.estimate.errors import Error, Rates, TieModel, tie_free, typical
-from quietrank.estimate.sources import SEED, NoError, Sources, exposures, given_design, laplacian, require_connected
+from quietrank.estimate.sources import (
+    SEED,
+    NoError,
+    Sources,
+    centred_inverse,
+    exposures,
+    given_design,
+    laplacian,
+    require_connected,
+)
 from quietrank.maths.davidson import tie
 from quietrank.maths.links import Link
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
@@ -159,5 +168,4 @@ def _stated_design(sources: Sources, law: ScoresLaw) -> tuple[Floats, tuple[str,
 
 def _inverse(weights: Floats) -> Floats:
     """The pseudo-inverse of the Laplacian of these weights of pairs, which connect all items."""
-    n, size = len(weights), float(weights.sum()) / len(weights) or 1.0
-    return np.asarray(np.linalg.inv(laplacian(weights) + size / n) - 1 / (size * n))
+    return centred_inverse(laplacian(weights), float(weights.sum()))

@@ -16,7 +16,7 @@ from quietrank.arrays import Floats
 from quietrank.estimate.errors import MOST_DENSE, Error, Rates, typical
 from quietrank.estimate.methods import around_of
 from quietrank.estimate.sets import known_sets, scores_of_sets
-from quietrank.estimate.sources import NoError, Sources, exposures, require_connected
+from quietrank.estimate.sources import NoError, Sources, centred_inverse, exposures, require_connected
 from quietrank.maths.sets import Choices
 from quietrank.mechanisms.scatter import Around
 from quietrank.promise.privacy import Design
@@ -104,12 +104,6 @@ def _scores(sources: Sources) -> Error:
         d, of_d = exposures(sources)
         sampling, factor, notes = sources.sampling(answers.of_sets, around)
         of_s = sampling + sources.of_net_wins - expected * (of_d / d)
-    inverse = _inverse(curvature)
+    inverse = centred_inverse(curvature, float(np.trace(curvature)))
     noise = typical((of_s - sampling) @ inverse)
     return Error(theta + gamma * (inverse @ theta), of_s @ inverse, noise, factor, notes)
-
-
-def _inverse(curvature: Floats) -> Floats:
-    """The pseudo-inverse of a matrix whose kernel are the constant vectors."""
-    n, size = len(curvature), float(np.trace(curvature)) / len(curvature) or 1.0
-    return np.asarray(np.linalg.inv(curvature + size / n) - 1 / (size * n))

@@ -38,6 +38,8 @@ class NoError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Sources:
+    """What an estimate may be off by, as draws: the noise, and the sample of people."""
+
     noisy: NoisyTally
     estimate: Estimate
     draws: int
@@ -236,3 +238,10 @@ def require_connected(met: Floats) -> None:
 
 def laplacian(weights: Floats) -> Floats:
     return np.asarray(np.diag(weights.sum(axis=1)) - weights)
+
+
+def centred_inverse(matrix: Floats, trace: float) -> Floats:
+    """The pseudo-inverse of a matrix whose kernel are the constant vectors: J/n, the projection on these, is added
+    before it is inverted, at the size of a typical eigenvalue, and taken out again."""
+    n, size = len(matrix), trace / len(matrix) or 1.0
+    return np.asarray(np.linalg.inv(matrix + size / n) - 1 / (size * n))

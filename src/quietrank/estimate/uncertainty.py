@@ -58,18 +58,17 @@ def uncertainty(
     simultaneous: bool = False,
     anchor: int | None = None,
     top: int = 3,
-    stepwise: bool = True,
     tell: ranks.Tell = lambda done: None,
 ) -> Uncertainty:
     """Everything that is said about the certainty of this order; raises NoError with the reason where it cannot be.
 
-    `anchor` is the item that scores are given relative to; `stepwise=False` is for tests.
+    `anchor` is the item that scores are given relative to.
     """
     error = _finite(error_of(noisy, estimate, _draws(len(noisy.items))))
     low, high = _intervals(error if anchor is None else error.relative_to(anchor), level, simultaneous)
     if len(noisy.items) <= MOST_DENSE:
         family = ranks.all_told_apart if simultaneous else ranks.told_apart
-        apart = family(error.centre, error.draws, level, stepwise=stepwise, tell=tell)
+        apart = family(error.centre, error.draws, level, tell=tell)
         rank_sets, tier = ranks.rank_sets(error.centre, apart), ranks.tiers(order, apart)
     else:
         wide = _intervals(error, level, simultaneous=True)

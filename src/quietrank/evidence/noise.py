@@ -56,7 +56,7 @@ class ImpossibleNoiseError(QuietrankError):
 
 
 @dataclass(frozen=True)
-class Recomputed:
+class RecomputedNoise:
     """The noise that one ranking's promise needs, and in what the release disagrees."""
 
     noise: Calibrated | BoardNoise
@@ -92,12 +92,12 @@ class Recomputed:
         return loss.epsilon <= as_written(privacy.epsilon) and loss.delta <= as_written(privacy.delta)
 
 
-def recomputed(subject: Subject, release: Release | TopRelease) -> Recomputed:
+def recompute(subject: Subject, release: Release | TopRelease) -> RecomputedNoise:
     """The noise of one ranking of the subject; raises `UnknownNoiseError` where the release does not say enough."""
     if subject.is_of_a_board and isinstance(release, Release):
         return _of_a_board(subject, release)
     mechanism = _mechanism(release)
-    closest: Recomputed | None = None
+    closest: RecomputedNoise | None = None
     try:
         for items in _sizes(release):
             for one in _calibrations(subject, release, mechanism, items):
@@ -179,7 +179,7 @@ def _may_have_pairs(release: Release | TopRelease) -> bool:
     return isinstance(pairs, int | float) and pairs < items * (items - 1) // 2
 
 
-def _in_proportion(release: Release | TopRelease, one: Recomputed) -> bool:
+def _in_proportion(release: Release | TopRelease, one: RecomputedNoise) -> bool:
     """Whether the scale is to the sensitivity as ε and δ demand, whatever the pairs are."""
     assert isinstance(one.noise, Calibrated)
     sides = (dict(release.mechanism.figures), dict(one.noise.figures))
@@ -196,7 +196,7 @@ def _number(figure: Figure | None) -> float:
 
 def _calibrations(
     subject: Subject, release: Release | TopRelease, mechanism: Mechanism, items: int
-) -> Iterator[Recomputed]:
+) -> Iterator[RecomputedNoise]:
     """The noise for this many items, by every share that the statistic offers, with what differs from the release."""
     whole = _promise(subject, release, items)
     left, wrong = release.privacy.epsilon, list[str]()
@@ -216,7 +216,7 @@ def _calibrations(
             scatter = scatter_noise(noise, left, part)
             if not is_bought(release.scatter, noise, left):
                 complaints.append("the scatter does not have the noise that its part of ε buys")
-        yield Recomputed(noise, scatter, histogram, tuple(complaints), items)
+        yield RecomputedNoise(noise, scatter, histogram, tuple(complaints), items)
 
 
 def _promise(subject: Subject, release: Release | TopRelease, items: int) -> Promise:
@@ -313,7 +313,7 @@ class BoardFacts:
         return cls(str(figures["board"]), every, day, horizon, None if last is None else int(last.group(1)))
 
 
-def _of_a_board(subject: Subject, release: Release) -> Recomputed:
+def _of_a_board(subject: Subject, release: Release) -> RecomputedNoise:
     """The noise of the board; that of an item which joined later is less, so the largest is what the release states."""
     facts, described = BoardFacts.of(release), dict(release.mechanism.figures)
     names = tuple(f"item {k}" for k in range(max(2, len(release))))
@@ -330,25 +330,25 @@ def _of_a_board(subject: Subject, release: Release) -> Recomputed:
         wrong.insert(0, f"the mechanism is {release.mechanism.name}, and the promise needs {noise.name}")
     if not 1 <= facts.day <= facts.horizon:
         wrong.insert(0, f"it is {facts.every} {facts.day} of {facts.horizon}")
-    return Recomputed(noise, complaints=tuple(wrong), items=len(release))
+    return RecomputedNoise(noise, complaints=tuple(wrong), items=len(release))
 
 
-def of_all_groups(subject: Subject) -> list[tuple[str, Recomputed]]:
+def of_all_groups(subject: Subject) -> list[tuple[str, RecomputedNoise]]:
     """The noise of every ranking, or of the list; rankings over all groups have the noise of their groups."""
     if isinstance(subject.result, TopRelease):
-        return [("", recomputed(subject, subject.result))]
+        return [("", recompute(subject, subject.result))]
     _, first = subject.releases[0]
     # What was bought beside the counts was bought in the groups, so a ranking over all of them has none of its own.
     every = (
         (group, replace(one, scatter=first.scatter, limit=first.limit) if _is_overall(one) else one)
         for group, one in subject.releases
     )
-    return [(group, _named(recomputed(subject, release), group)) for group, release in every]
+    return [(group, _named(recompute(subject, release), group)) for group, release in every]
 
 
 def _is_overall(release: Release) -> bool:
     return "groups" in dict(release.mechanism.figures)
 
 
-def _named(one: Recomputed, group: str) -> Recomputed:
+def _named(one: RecomputedNoise, group: str) -> RecomputedNoise:
     return replace(one, complaints=tuple(f"{group}: {what}" for what in one.complaints)) if group else one

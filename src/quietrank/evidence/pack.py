@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from quietrank.errors import QuietrankError
-from quietrank.evidence.attacked import NOT, WHY, Audited, audited
-from quietrank.evidence.made import Made
+from quietrank.evidence.environment import Environment
 from quietrank.evidence.payment import Payment, payment_of
+from quietrank.evidence.promise_audit import NOT, WHY, PromiseAudit, audit_promise
 from quietrank.evidence.subject import Subject
 from quietrank.evidence.verify import Verification, verify
 from quietrank.publish.release import Release
@@ -37,17 +37,17 @@ class Pack:
 
     subject: Subject
     verification: Verification
-    audited: Audited
+    promise_audit: PromiseAudit
     payment: Payment | None
     """None where no ledger was given, or nothing in it paid for the release"""
-    made: Made
+    environment: Environment
 
     @property
     def reason(self) -> str | None:
         """The first thing that is wrong; None where all that could be checked holds."""
         if self.verification.reason is not None:
             return self.verification.reason
-        audit = self.audited.audit
+        audit = self.promise_audit.audit
         broken = [] if audit is None else [finding for finding in audit.findings if not finding.passed]
         return f"audit: {broken[0].check} of {broken[0].subject}: {broken[0].detail}" if broken else None
 
@@ -99,11 +99,11 @@ class Pack:
             "verification": self.verification.to_dict(),
             "audit": self._audit(),
             "ledger": {"reason": self.ledger_note} if self.payment is None else self.payment.to_dict(),
-            "made": self.made.to_dict(),
+            "made": self.environment.to_dict(),
         }
 
     def _audit(self) -> dict[str, Any]:
-        known = self.audited
+        known = self.promise_audit
         if known.audit is None:
             return {"run": False, "reason": known.reason}
         return {
@@ -154,5 +154,5 @@ def make_pack(
             payment = payment_of(subject, ledger)
         except QuietrankError:
             payment = None  # the verification says why
-    known = audited(subject, full=full, workers=workers, progress=progress)
-    return Pack(subject, checked, known, payment, Made.here())
+    attacked = audit_promise(subject, full=full, workers=workers, progress=progress)
+    return Pack(subject, checked, attacked, payment, Environment.here())

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from string import Template
 
 from quietrank.auditing.report import SIGN
-from quietrank.evidence.attacked import NOT, WHY
 from quietrank.evidence.pack import ABOUT_PROOFS, CAUTION, Pack
 from quietrank.evidence.payment import Payment
+from quietrank.evidence.promise_audit import NOT, WHY
 from quietrank.evidence.register import BLANK, SCHEMA, as_yaml
 from quietrank.evidence.verify import Verdict
 from quietrank.ledger.history import in_words
@@ -27,7 +27,7 @@ def page(pack: Pack) -> str:
     title = f"Evidence about {subject.path.name}"
     return Template(file("evidence.html")).substitute(
         policy=policy(style), style=style, title=text(title),
-        kicker=text(f"{title} · {strength(subject.privacy)} · {pack.made.when}"),
+        kicker=text(f"{title} · {strength(subject.privacy)} · {pack.environment.when}"),
         headline=text(_headline(pack)), warning=_warning(pack), caution=text(CAUTION),
         short=definitions(_in_short(pack)), statement=text(subject.result.statement), formula=FORMULA,
         symbol_notes=paragraphs(promise_notes(subject.privacy)), symbols=definitions(_promise(pack)),
@@ -38,7 +38,7 @@ def page(pack: Pack) -> str:
             "What was checked", ("check", "verdict", "why"),
             [(line.what, line.verdict.value, line.why) for line in pack.verification.lines], wide=(2,),
         ),
-        unchecked=listed(pack.verification.unchecked), ledger=_ledger(pack), made=definitions(_made(pack)),
+        unchecked=listed(pack.verification.unchecked), ledger=_ledger(pack), made=definitions(_environment(pack)),
         hashes=definitions(_hashes(pack)), schema=text(SCHEMA), blank=text(BLANK),
         json=data("application/json", json_text(pack.to_dict())), yaml=data("text/yaml", as_yaml(pack)),
         release=data("application/json", json_text(dict(subject.values))),
@@ -51,7 +51,7 @@ def page(pack: Pack) -> str:
 def _headline(pack: Pack) -> str:
     if pack.reason is not None:
         return "This release does not hold"
-    if pack.audited.audit is None:
+    if pack.promise_audit.audit is None:
         return "All that could be checked holds; the promise could not be attacked"
     return "All that could be checked holds, and the attack on its promise failed"
 
@@ -61,12 +61,12 @@ def _warning(pack: Pack) -> str:
 
 
 def _in_short(pack: Pack) -> list[tuple[str, str]]:
-    lines, audit = pack.verification.lines, pack.audited.audit
+    lines, audit = pack.verification.lines, pack.promise_audit.audit
     held = sum(line.verdict is Verdict.HOLDS for line in lines)
     unknown = [line.what for line in lines if line.verdict is Verdict.UNKNOWN]
     left = f"; not checked: {', '.join(unknown)}" if unknown else ""
     checked = f"{held} of {len(lines)} checks hold{left}"
-    attacked = pack.audited.reason if audit is None else (
+    attacked = pack.promise_audit.reason if audit is None else (
         f"{sum(finding.passed for finding in audit.findings)} of {len(audit.findings)} checks kept"
     )  # fmt: skip
     paid = pack.ledger_note if pack.payment is None else f"entry {pack.payment.entry.id}; the chain is intact"
@@ -93,7 +93,7 @@ def _mechanism(pack: Pack) -> list[tuple[str, str]]:
 
 
 def _audit(pack: Pack) -> str:
-    known = pack.audited
+    known = pack.promise_audit
     if known.audit is None:
         return f'<p class="warning">{text(f"This promise was not attacked: {known.reason}.")}</p>'
     audit = known.audit
@@ -163,16 +163,16 @@ def _payment(paid: Payment) -> list[tuple[str, str]]:
     ]
 
 
-def _made(pack: Pack) -> list[tuple[str, str]]:
-    made = pack.made
+def _environment(pack: Pack) -> list[tuple[str, str]]:
+    here = pack.environment
     return [
-        ("Time", made.when),
-        ("This page", f"quietrank {made.quietrank}"),
+        ("Time", here.when),
+        ("This page", f"quietrank {here.quietrank}"),
         ("The release", pack.subject.one.made_with),
-        ("Python", made.python),
-        ("Platform", made.platform),
-        ("Libraries that draw noise", ", ".join(f"{name} {number}" for name, number in made.drawing)),
-        ("Other libraries", ", ".join(f"{name} {number}" for name, number in made.others)),
+        ("Python", here.python),
+        ("Platform", here.platform),
+        ("Libraries that draw noise", ", ".join(f"{name} {number}" for name, number in here.drawing)),
+        ("Other libraries", ", ".join(f"{name} {number}" for name, number in here.others)),
     ]
 
 
@@ -180,7 +180,7 @@ def _hashes(pack: Pack) -> list[tuple[str, str]]:
     hashes = [(f"Release file, {pack.subject.path.name}", pack.subject.sha256)]
     if pack.payment is not None:
         hashes.append((f"Ledger entry {pack.payment.entry.id}", pack.payment.link.hash))
-    return [*hashes, (f"Package, {len(pack.made.files)} files", pack.made.sha256)]
+    return [*hashes, (f"Package, {len(pack.environment.files)} files", pack.environment.sha256)]
 
 
 # ---- HTML -----------------------------------------------------------------------------------------------------------

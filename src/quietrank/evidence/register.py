@@ -58,7 +58,7 @@ def fields(pack: Pack) -> Fields:
             "privacy_loss": _loss(pack),
             "deployment_model": _model(pack),
             "implementation": _implementation(pack),
-            "administrative": _administrative(pack),
+            "administrative": _administrative(),
         },
     }
 
@@ -176,8 +176,8 @@ def _implementation(pack: Pack) -> Fields:
         "justification": blank("why this ε, this unit and these bounds, and who decided"),
         "utility": _utility(pack),
         "additional_information": (
-            f"Evidence by quietrank {pack.made.quietrank}, {pack.made.when}. SHA-256 of the release: "
-            f"{pack.subject.sha256}; of the package that made the evidence: {pack.made.sha256}. {_audit(pack)}"
+            f"Evidence by quietrank {pack.environment.quietrank}, {pack.environment.when}. SHA-256 of the release: "
+            f"{pack.subject.sha256}; of the package that made the evidence: {pack.environment.sha256}. {_audit(pack)}"
         ),
     }
 
@@ -196,7 +196,7 @@ def _mechanisms(pack: Pack) -> str:
     known = ", ".join(
         f"{name} = {value if isinstance(value, str) else f'{value:.6g}'}" for name, value in figures.items()
     )
-    drawn = ", ".join(f"{name} {version}" for name, version in pack.made.drawing)
+    drawn = ", ".join(f"{name} {version}" for name, version in pack.environment.drawing)
     return _lines(
         [
             f"{release.mechanism.name}: {known}.",
@@ -238,14 +238,14 @@ def _utility(pack: Pack) -> str:
 
 
 def _audit(pack: Pack) -> str:
-    audit = pack.audited.audit
+    audit = pack.promise_audit.audit
     if audit is None:
-        return f"The promise was not audited: {pack.audited.reason}."
+        return f"The promise was not audited: {pack.promise_audit.reason}."
     verdict = "no check broke it" if audit.passed else "IT WAS BROKEN"
     return f"The promise was attacked by quietrank's own audit when the evidence was made: {verdict}."
 
 
-def _administrative(pack: Pack) -> Fields:
+def _administrative() -> Fields:
     return {
         "evidence_sources": LeftOut("what describes the deployment, each under a name of its own"),
         "status": "Draft",
@@ -263,15 +263,16 @@ def _lines(sentences: Sequence[str]) -> str:
 
 def as_yaml(pack: Pack) -> str:
     """The record as YAML: every text in double quotes, so that no character of it means anything."""
+    when = pack.environment.when
     head = [
-        f"# quietrank evidence: a draft for the registry of deployments of differential privacy, {pack.made.when}",
+        f"# quietrank evidence: a draft for the registry of deployments of differential privacy, {when}",
         f"# Fields: {SCHEMA}.",
         f"# Fill in what says {BLANK}; nobody but you knows it. Read the rest before you submit it.",
     ]
-    return "\n".join([*head, *written(fields(pack))]) + "\n"
+    return "\n".join([*head, *yaml_lines(fields(pack))]) + "\n"
 
 
-def written(values: Fields, depth: int = 0) -> Iterator[str]:
+def yaml_lines(values: Fields, depth: int = 0) -> Iterator[str]:
     """A mapping, line by line."""
     indent = "  " * depth
     for name, value in values.items():
@@ -279,7 +280,7 @@ def written(values: Fields, depth: int = 0) -> Iterator[str]:
             yield f"{indent}# {name}: {BLANK}: {value.remark}"
         elif isinstance(value, Mapping):
             yield f"{indent}{name}:"
-            yield from written(value, depth + 1)
+            yield from yaml_lines(value, depth + 1)
         elif isinstance(value, list):
             yield f"{indent}{name}:"
             yield from _listed(value, depth + 1)
@@ -293,7 +294,7 @@ def _listed(values: list[Any], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for value in values:
         if isinstance(value, Mapping):
-            first, *rest = written(value, depth + 1)
+            first, *rest = yaml_lines(value, depth + 1)
             yield f"{indent}- {first.lstrip()}"
             yield from rest
         else:

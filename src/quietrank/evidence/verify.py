@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from quietrank import __version__
 from quietrank.errors import QuietrankError, UsageError
-from quietrank.evidence.again import difference
 from quietrank.evidence.noise import ImpossibleNoiseError, UnknownNoiseError, is_cut, of_all_groups
+from quietrank.evidence.noisy_tally import difference
 from quietrank.evidence.payment import payment_of
 from quietrank.evidence.subject import Subject
 from quietrank.promise.privacy import plain_number

@@ -1,22 +1,5 @@
-"""A budget that outlives the process: charges in, durable entries out, and never more than the budget in total.
+"""Charges in, durable entries out, and never more than the budget in total: a budget that outlives the process.
 
-`composition` says what a sequence of releases costs, `records` and `file` how it is stored on disk, `book` puts them
-together, and `commands` is the command line. The commands are imported at every start: they load nothing heavy.
+`composition` says what a sequence of releases costs, `records` and `file` how it is stored on disk; `book` puts them
+together. `orders` are purchases with a name, delivered once; `history` shows what was spent.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from quietrank.ledger.book import BudgetLedger
-
-__all__ = ["BudgetLedger"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "BudgetLedger":
-        from quietrank.ledger.book import BudgetLedger
-
-        return BudgetLedger
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -164,8 +164,7 @@ class BudgetLedger:
         """
         with writing(self.path) as db:
             state = self._state(db)
-            found = self._position(db, topic)
-            if state.count == 0 or found != expected:
+            if state.count == 0 or self._position(db, topic) != expected:
                 raise LedgerError(
                     f"the ledger {self.path} has {topic} at another position: it was continued from a copy, or this is "
                     "an older state of it; nothing was released"
@@ -182,8 +181,8 @@ class BudgetLedger:
 
     def _position(self, db: sqlite3.Connection, topic: str) -> str | None:
         query = "SELECT content FROM entries WHERE json_extract(content, '$.topic') = ? ORDER BY number DESC LIMIT 1"
-        found = db.execute(query, (topic,)).fetchall()
-        return None if not found else str(parsed(self.path, found[0][0])[0]["position"])
+        rows = db.execute(query, (topic,)).fetchall()
+        return None if not rows else str(parsed(self.path, rows[0][0])[0]["position"])
 
     def positions(self, prefix: str) -> set[str]:
         """The topics, of those that begin with these words, that `advance` has noted anything about."""

@@ -3,7 +3,7 @@
 An order survives crashes, second clicks and second windows. Its payment carries its name, so that paying again under
 that name costs nothing. What was drawn for it is written into the ledger before anybody sees it, and only what is
 written there is ever shown: of two draws for one payment, the second is thrown away unseen. An order that was paid for
-and not delivered has shown nothing, so it may be drawn again (docs/proofs/ledger.md).
+and not delivered has shown nothing, so it may be drawn again (docs/proofs/composition.md, section 8).
 """
 
 from __future__ import annotations

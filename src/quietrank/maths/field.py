@@ -38,19 +38,19 @@ REACH = 70
 DENSE_LIMIT = 1000  # up to this many points the n × n tables are about as fast as the cells, and exact
 
 
-def error_bound(width: float = CELL, nodes: int = NODES, reach: int = REACH) -> float:
+def _error_bound() -> float:
     """The bound on |error_i| / Σ_j |m_j| derived at the head of this module, for u and u' alike."""
     beta = 0.9 * pi
-    b = 2 * beta / width
+    b = 2 * beta / CELL
     rho = b + sqrt(b * b + 1)
     size = max(1 / sin(beta) + 0.5, 1 / (2 * (1 + cos(beta))))
-    one_variable = 4 * size * rho ** (1 - nodes) / (rho - 1)
-    lebesgue = 1 + 2 / pi * log(nodes)
-    cut = float(np.exp(-(reach - 1) * width))
+    one_variable = 4 * size * rho ** (1 - NODES) / (rho - 1)
+    lebesgue = 1 + 2 / pi * log(NODES)
+    cut = float(np.exp(-(REACH - 1) * CELL))
     return one_variable * (1 + lebesgue) + cut
 
 
-ERROR_BOUND = error_bound()
+ERROR_BOUND = _error_bound()
 
 
 class Field(Protocol):

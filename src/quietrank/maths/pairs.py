@@ -140,22 +140,18 @@ def aggregate(
     loser: ArrayLike,
     n_items: int,
     tie: ArrayLike | None = None,
-    weight: ArrayLike | None = None,
 ) -> Pairs:
-    """Count votes per pair. `tie[k]` true makes vote k half a win for each side; `weight` defaults to 1."""
+    """Count votes per pair. `tie[k]` true makes vote k half a win for each side."""
     n_items, winner, loser = _number_of_items(n_items), _array("winner", winner), _array("loser", loser)
     won, lost = together(
         lambda: _indices("winner", winner, n_items), lambda: _indices("loser", loser, n_items), np.size(winner)
     )
     if len(won) != len(lost):
         raise VotesError(f"winner and loser must have equal lengths, got {len(won)} and {len(lost)}")
-    ties = None if tie is None else _column("tie", tie, len(won), np.bool_)
-    weights = None if weight is None else _column("weight", weight, len(won), np.float64)
-    if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise VotesError("weight must be finite and >= 0; drop or fix the votes with other weights")
+    ties = None if tie is None else _flags("tie", tie, len(won))
     if n_items**2 <= max(DENSE_CELLS, len(won) // 2):
-        return _aggregate_table(won, lost, n_items, ties, weights)
-    return _aggregate_sorted(won, lost, n_items, ties, weights)
+        return _aggregate_table(won, lost, n_items, ties)
+    return _aggregate_sorted(won, lost, n_items, ties)
 
 
 def _number_of_items(argument: object) -> int:
@@ -192,25 +188,24 @@ def _all_below(array: IntArray, n: int) -> bool:
     return int(array.view(f"u{array.dtype.itemsize}").max()) < n
 
 
-def _column(name: str, values: ArrayLike, length: int, dtype: type[np.generic]) -> NDArray[Any]:
+def _flags(name: str, values: ArrayLike, length: int) -> Flags:
     array = _array(name, values)
-    if dtype is np.bool_ and array.size and array.dtype != np.bool_:
+    if array.size and array.dtype != np.bool_:
         raise VotesError(f"{name} must be a boolean array, got {array.dtype}")
     if array.shape != (length,):
         raise VotesError(f"{name} must have one entry per vote: {length}, got shape {array.shape}")
-    return array.astype(dtype, copy=False)
+    return array.astype(np.bool_, copy=False)
 
 
 def _refuse_self_votes(row: int, item: int) -> None:
     raise VotesError(f"an item cannot meet itself: vote {row} has winner = loser = {item}; drop such votes")
 
 
-def _aggregate_table(winner: IntArray, loser: IntArray, n: int, tie: Flags | None, weight: Floats | None) -> Pairs:
+def _aggregate_table(winner: IntArray, loser: IntArray, n: int, tie: Flags | None) -> Pairs:
     if tie is None:
-        wins = _table(winner, loser, n, weight)
+        wins = _table(winner, loser, n)
     else:
-        tied = _table(winner[tie], loser[tie], n, None if weight is None else weight[tie])
-        decided = _table(winner[~tie], loser[~tie], n, None if weight is None else weight[~tie])
+        tied, decided = _table(winner[tie], loser[tie], n), _table(winner[~tie], loser[~tie], n)
         wins = decided + (tied + tied.T) / 2
     if np.any(met := wins.diagonal() > 0):
         row = int(np.flatnonzero((winner == loser) & met[winner])[0])
@@ -219,8 +214,8 @@ def _aggregate_table(winner: IntArray, loser: IntArray, n: int, tie: Flags | Non
     return Pairs(n, i.astype(np.int32), j.astype(np.int32), wins[i, j], wins[j, i])
 
 
-def _table(winner: IntArray, loser: IntArray, n: int, weight: Floats | None) -> Floats:
-    """wins[i, j]: how often, or with what weight, i beat j.
+def _table(winner: IntArray, loser: IntArray, n: int) -> Floats:
+    """wins[i, j]: how often i beat j.
 
     SciPy's sum of coordinates into an array, block by block, takes half the time of np.bincount(winner·n + loser).
     It trusts the indices: they have been checked.
@@ -234,7 +229,7 @@ def _table(winner: IntArray, loser: IntArray, n: int, weight: Floats | None) -> 
         for start in starts:
             part = slice(start, start + step)
             votes.coords = (winner[part], loser[part])
-            votes.data = ones[: len(winner[part])] if weight is None else weight[part]
+            votes.data = ones[: len(winner[part])]
             wins += votes.toarray()
         return wins
 
@@ -243,20 +238,16 @@ def _table(winner: IntArray, loser: IntArray, n: int, weight: Floats | None) -> 
     return even + odd
 
 
-def _aggregate_sorted(winner: IntArray, loser: IntArray, n: int, tie: Flags | None, weight: Floats | None) -> Pairs:
+def _aggregate_sorted(winner: IntArray, loser: IntArray, n: int, tie: Flags | None) -> Pairs:
     bits = max(1, (n - 1).bit_length())
     keys = _keys(winner, loser, bits, tie)
-    if weight is None:
-        keys.sort()  # sorting bare keys is several times faster than sorting with a payload
-    else:
-        order = np.argsort(keys, kind="stable")
-        keys, weight = keys[order], weight[order]
+    keys.sort()
     i, j = np.empty(len(keys), dtype=np.int32), np.empty(len(keys), dtype=np.int32)
     wins_i, wins_j = np.empty(len(keys)), np.empty(len(keys))
     filled = start = 0
     while start < len(keys):
         stop = _end_of_pair(keys, start + BLOCK)
-        pair, won, lost = _sum_runs(keys[start:stop], None if weight is None else weight[start:stop])
+        pair, won, lost = _sum_runs(keys[start:stop])
         part = slice(filled, filled := filled + len(pair))
         i[part], j[part] = pair >> bits, pair & ((1 << bits) - 1)
         wins_i[part], wins_j[part] = won, lost
@@ -265,10 +256,7 @@ def _aggregate_sorted(winner: IntArray, loser: IntArray, n: int, tie: Flags | No
     if np.any(same := i == j):
         item = i[same][0]
         _refuse_self_votes(int(np.flatnonzero((winner == item) & (loser == item))[0]), int(item))
-    if weight is None:
-        return Pairs(n, i, j, wins_i, wins_j)
-    met = (wins_i > 0) | (wins_j > 0)  # a pair with weight 0 only has not met
-    return Pairs(n, i[met], j[met], wins_i[met], wins_j[met])
+    return Pairs(n, i, j, wins_i, wins_j)
 
 
 def _end_of_pair(keys: IntArray, stop: int) -> int:
@@ -278,14 +266,11 @@ def _end_of_pair(keys: IntArray, stop: int) -> int:
     return int(np.searchsorted(keys, keys[stop - 1] | 3, side="right"))
 
 
-def _sum_runs(keys: IntArray, weight: Floats | None) -> tuple[IntArray, Floats, Floats]:
-    """Distinct pairs of sorted keys, and the wins of each side.
-
-    Each side is summed on its own: total minus the other side could leave a rounding residue instead of 0.
-    """
+def _sum_runs(keys: IntArray) -> tuple[IntArray, Floats, Floats]:
+    """Distinct pairs of sorted keys, and the wins of each side."""
     starts = _run_starts(keys)
     runs = keys[starts]
-    size = np.diff(starts, append=len(keys)) if weight is None else np.add.reduceat(weight, starts)
+    size = np.diff(starts, append=len(keys))
     pair, share = runs >> 2, runs & 3
     first = _run_starts(pair)
     won, lost = (np.add.reduceat(size * half_wins, first) / 2 for half_wins in (2 - share, share))

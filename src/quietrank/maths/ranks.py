@@ -34,9 +34,7 @@ def critical_values(sizes: NDArray[np.floating], level: float) -> Floats:
     return np.asarray(np.partition(sizes, place, axis=0)[place])
 
 
-def told_apart(
-    estimates: Floats, errors: Floats, level: float, *, stepwise: bool = True, tell: Tell = lambda done: None
-) -> Booleans:
+def told_apart(estimates: Floats, errors: Floats, level: float, *, tell: Tell = lambda done: None) -> Booleans:
     """Whether item i (row) is certainly different from item j (column), in the family of all differences to item i."""
     n, inverse, small = len(estimates), _inverse_spread(errors), np.ascontiguousarray(errors.T, dtype=np.float32)
     apart = np.zeros((n, n), dtype=bool)
@@ -50,7 +48,7 @@ def told_apart(
         np.abs(sizes, out=sizes)
         sizes *= inverse[i, nearest, None]
         left = n
-        for _ in range(MOST_STEPS if stepwise else 1):
+        for _ in range(MOST_STEPS):
             critical = critical_values(sizes[:left].max(axis=0), level)
             before, left = left, int(np.searchsorted(observed[:left], critical, side="right"))
             if left in (0, before):
@@ -63,22 +61,19 @@ def told_apart(
     return apart
 
 
-def all_told_apart(
-    estimates: Floats, errors: Floats, level: float, *, stepwise: bool = True, tell: Tell = lambda done: None
-) -> Booleans:
+def all_told_apart(estimates: Floats, errors: Floats, level: float, *, tell: Tell = lambda done: None) -> Booleans:
     """The same in the family of all differences between any two items: all of them hold together at this level."""
     n, inverse, small = len(estimates), _inverse_spread(errors), errors.astype(np.float32)
     observed = np.abs(estimates[:, None] - estimates) * inverse
     apart = np.zeros((n, n), dtype=bool)
-    steps = MOST_STEPS if stepwise else 1
-    for step in range(steps):
+    for step in range(MOST_STEPS):
         largest = np.zeros(len(small), dtype=np.float32)
         for i in range(n - 1):
             left = ~apart[i, i + 1 :]
             if left.any():
                 sizes = np.abs(small[:, i + 1 :][:, left] - small[:, i : i + 1]) * inverse[i, i + 1 :][left]
                 np.maximum(largest, sizes.max(axis=1), out=largest)
-            tell((step + i / n) / steps)
+            tell((step + i / n) / MOST_STEPS)
         rejected = ~apart & (observed > critical_values(largest, level))
         apart |= rejected
         if not rejected.any() or apart.sum() == n * (n - 1):
@@ -110,21 +105,19 @@ def rank_sets_of_intervals(low: Floats, high: Floats) -> tuple[Integers, Integer
 
 def tiers(order: list[int], apart: Booleans) -> Integers:
     """The tier of each item, from 1: one starts at the first item that is told apart from the tier's first member."""
-    tier = np.zeros(len(order), dtype=np.int64)
-    first, number = order[0], 1
-    for item in order:
-        if apart[first, item]:
-            first, number = item, number + 1
-        tier[item] = number
-    return tier
+    return _tiers(order, lambda first, item: bool(apart[first, item]))
 
 
 def tiers_of_intervals(order: list[int], low: Floats, high: Floats) -> Integers:
     """The same from intervals that hold together."""
+    return _tiers(order, lambda first, item: bool(high[item] < low[first]))
+
+
+def _tiers(order: list[int], are_apart: Callable[[int, int], bool]) -> Integers:
     tier = np.zeros(len(order), dtype=np.int64)
     first, number = order[0], 1
     for item in order:
-        if high[item] < low[first]:
+        if are_apart(first, item):
             first, number = item, number + 1
         tier[item] = number
     return tier

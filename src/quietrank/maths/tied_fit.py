@@ -93,13 +93,12 @@ def fit_tied_pairs(pairs: Pairs, ties: float, ridge: float = 1.0) -> TiedFit:
             f"{option('ties', 'half')} where there are none of one kind"
         )
     share = ties / total
-    fitted = profiled(
+    return profiled(
         lambda nu: TiedFit(_solved(pairs, gamma, nu), nu),
         lambda theta, nu: expected_ties(theta[pairs.i] - theta[pairs.j], pairs.counts, nu),
         ties,
         2 * share / (1 - share),
     )
-    return fitted
 
 
 def _solved(pairs: Pairs, gamma: float, nu: float) -> Solution:

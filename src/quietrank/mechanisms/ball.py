@@ -1,4 +1,4 @@
-"""Noise of the Euclidean ball on the tally of clipped contributions, calibrated in the L2 norm; without δ.
+"""A promise in, noise of the Euclidean ball out: on the tally of clipped people, calibrated in the L2 norm; without δ.
 
 docs/proofs/ball.md proves the promise and the draw. Every part of a statistic (net wins, exposures, ties) has a ball of
 its own, so that exposures take little from the net wins.

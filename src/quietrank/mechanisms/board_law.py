@@ -1,4 +1,4 @@
-"""How the noise of a board is distributed; public, for intervals and estimators. No release draws from it."""
+"""The size of a board's noise in, its law out; public, for intervals and estimators. No release draws from it."""
 
 from __future__ import annotations
 

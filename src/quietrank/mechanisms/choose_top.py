@@ -64,7 +64,7 @@ def top_candidates(promise: Promise, k: int, method: Method = Method.AUTO) -> li
     if not fitting and (reason := next(iter(reasons.values()))) is not None:
         raise reason
     try:
-        return [*fitting, best_for_order(promise, _of_counts(method)).mechanism]
+        return [*fitting, best_for_order(promise, method_of_counts(method)).mechanism]
     except PrivacyError:
         return fitting
 
@@ -79,10 +79,11 @@ def for_top(promise: Promise, k: int, method: Method, mechanism: Mechanism) -> C
             f"{option('mechanism', mechanism.name)} publishes the scores of all items, not only who is first; leave "
             f"{NAMED} out, or choose another mechanism"
         )
-    return choose(promise, _of_counts(method), mechanism).noise
+    return choose(promise, method_of_counts(method), mechanism).noise
 
 
-def _of_counts(method: Method) -> Method:
+def method_of_counts(method: Method) -> Method:
+    """What decides who is first: net wins, unless wins were asked for."""
     return Method.WINS if method is Method.WINS else Method.NET_WINS
 
 

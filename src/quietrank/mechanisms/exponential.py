@@ -1,4 +1,4 @@
-"""Selection in zCDP, for δ > 0: k rounds of the exponential mechanism. docs/proofs/selection.md proves it."""
+"""A promise with δ > 0 in, k rounds of the exponential mechanism out. docs/proofs/selection.md proves it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaussian noise on the tally of clipped contributions, calibrated in the L2 norm; it needs δ > 0.
+"""A promise in, Gaussian noise out: on the tally of clipped people, calibrated in the L2 norm; it needs δ > 0.
 
 The noise is a real number, and the sum is rounded to the lattice: post-processing, so that the exact curve of Gaussian
 noise holds (`promise/curve.py`). docs/proofs/gaussian.md proves the promise.

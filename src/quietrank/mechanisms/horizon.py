@@ -1,4 +1,4 @@
-"""What all noise of boards has in common: what a day publishes, how it is read back, and what one person may add.
+"""The days of a board in, what they publish and how it is read back out: what all noise of boards has in common.
 
 Day t publishes, for the increments x_j of the tally and for independent draws z_k,
 
@@ -208,12 +208,9 @@ class BoardNoise(ABC):
         """The standard deviation of the noise on a board's net wins, in votes."""
         return float(np.linalg.norm(self.drawn(day, joined)))
 
-    def spread_of_change(self, day: int, since: int) -> float:
-        """The same of the difference between two boards, which share noise."""
-        return float(np.linalg.norm(self.drawn(day) - self.drawn(since)))
-
     def spread_of_days(self, start: int, end: int) -> float:
-        """The same of the sum of the days after `start`, up to `end`, whatever the window."""
+        """The same of the sum of the days after `start`, up to `end`, whatever the window: the difference between two
+        sums, which share noise."""
         return float(np.linalg.norm(self.drawn_in_all(end) - self.drawn_in_all(start)))
 
     def equal_draws(self, day: int) -> float:

@@ -1,4 +1,4 @@
-"""Laplace noise on the tally, calibrated in the L1 norm; conditioned to sum to zero where there are few items.
+"""A promise in, Laplace noise out: on the tally, calibrated in the L1 norm; given a sum of zero where items are few.
 
 docs/proofs/noisy-tally.md proves the promise, docs/proofs/zonotope.md the form that is conditioned to sum to zero.
 """
@@ -19,6 +19,7 @@ from quietrank.noise.lattice import LaplaceNoise, laplace_privacy_loss, laplace_
 from quietrank.noise.tiles import positive_weights
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.promise import FINE, Clip, Promise
+from quietrank.promise.rounding import float_above
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_SHOWN, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.ties import TIES_SHARE, WithTies
@@ -104,11 +105,12 @@ def _noise(statistic: Statistic, size: int, scale: float) -> Noise:
 
 
 def _scales(noise: Noise) -> list[float]:
-    """The scales of all Laplace parts: a float is an exact fraction, so nothing is lost on the way back."""
+    """The scales of all Laplace parts. That of a body is a fraction: rounded down, towards privacy, and exact where it
+    was made from a float."""
     if isinstance(noise, LaplaceNoise):
         return [noise.scale]
     if isinstance(noise, KNormNoise) and isinstance(noise.body, SumZero):
-        return [float(noise.body.scale), *([] if noise.total is None else [noise.total.scale])]
+        return [-float_above(-noise.body.scale), *([] if noise.total is None else [noise.total.scale])]
     raise AssertionError(f"{type(noise).__name__} is not Laplace noise")
 
 

@@ -1,4 +1,4 @@
-"""What a mechanism is: when it applies, how it is calibrated, what it loses, and the public law of its noise.
+"""A promise and a statistic in, calibrated noise, its loss and its public law out: what a mechanism is.
 
 A mechanism is one object in one file; `registry.py` lists those of the library, and `register` adds others
 (examples/own_mechanism.py). All of it is computed from public values: the promise, the list of items and askable pairs,
@@ -252,11 +252,12 @@ class Mechanism(ABC):
         if not isinstance(statistic, WithTies):
             return self._calibrated(promise, statistic, votes)
         fitted = statistic.at(self.ties_share(promise, statistic))
-        made, without = self._calibrated(promise, fitted, votes), self._calibrated(promise, statistic.base, votes)
+        with_ties = self._calibrated(promise, fitted, votes)
+        without = self._calibrated(promise, statistic.base, votes)
         price: dict[str, Figure] = {
-            "ties_share": float(fitted.kappa), "ties_price": made.noise_sd / without.noise_sd - 1
+            "ties_share": float(fitted.kappa), "ties_price": with_ties.noise_sd / without.noise_sd - 1
         }  # fmt: skip
-        return replace(made, figures=(*made.figures, *price.items()))
+        return replace(with_ties, figures=(*with_ties.figures, *price.items()))
 
     def _calibrated(self, promise: Promise, statistic: Statistic, votes: int | None) -> Calibrated:
         kept, clip = self.keeps(promise, statistic)

@@ -1,4 +1,4 @@
-"""Selection with a pure promise: k rounds of permute-and-flip. docs/proofs/selection.md proves it."""
+"""A promise in, k rounds of permute-and-flip out, without δ. docs/proofs/selection.md proves it."""
 
 from __future__ import annotations
 

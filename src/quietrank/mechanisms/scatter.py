@@ -1,4 +1,4 @@
-"""The scatter: one scalar that says how much the votes of people vary, bought beside the tally for a small share of ε.
+"""A promise in, noise for the scatter out: one scalar that says how much people's votes vary, for a small share of ε.
 
 Each unit adds min(‖r‖², C²), r what it adds to the net wins or how far that is from what the release expects, so the
 scalar moves by at most C² whatever r is. Where there are very many people, it is measured on those whose ids have k

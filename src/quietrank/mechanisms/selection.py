@@ -1,4 +1,4 @@
-"""Only the top: who the first k items are, in order, without paying for everybody's counts.
+"""A promise and k in, noise that selects the first k items out, in order; nobody pays for the counts of all items.
 
 What permute-and-flip and the exponential mechanism have in common. Both are calibrated to how far apart one unit moves
 the counts (statistics/top.py). docs/proofs/selection.md proves the promise.

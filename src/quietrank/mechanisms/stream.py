@@ -1,4 +1,4 @@
-"""Gaussian noise for a board that is published again and again: one promise for the whole horizon.
+"""A promise with δ in, Gaussian noise for every day of a board out: one promise for the whole horizon.
 
 Day t's increments x_t of the tally are published as y_t = Σ_{j ≤ t} r_{t−j}·x_j + fresh noise, with r the power series
 of a square root of what a board sums up: all days, or the days of a sliding window. A board is then read back as
@@ -128,9 +128,9 @@ class GaussianBoardNoise(BoardNoise):
         _require(promise)
         base = GAUSSIAN.calibrate(promise, NET_WINS_AND_EXPOSURES)
         assert isinstance(base.statistic, NetWinsAndExposures)
-        made = cls(base.promise, base.statistic, factor, 1.0)
+        reach = cls(base.promise, base.statistic, factor, 1.0).reach
         mu = curve_mu(as_written(promise.privacy.epsilon), as_written(promise.privacy.delta))
-        return cls(base.promise, base.statistic, factor, scale_for(made.reach / STEP**2, mu))
+        return cls(base.promise, base.statistic, factor, scale_for(reach / STEP**2, mu))
 
     @property
     def clip(self) -> Clip:

@@ -1,4 +1,4 @@
-"""Laplace noise for a board that is published again and again: one promise without δ for the whole horizon.
+"""A promise without δ in, Laplace noise for every day of a board out: one promise for the whole horizon.
 
 Every day has a sum of its own, and so has every tent: days that lie around one day, the nearer ones with more weight.
 The tents of neighbours overlap, and at each day their weights add up to one. A vote is in the sum of its day and in two

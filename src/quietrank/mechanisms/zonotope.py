@@ -1,4 +1,4 @@
-"""Zonotope noise on the tally, calibrated to one answer per person and pair: the K-norm mechanism of Z(G).
+"""A promise of one answer per person and pair in, zonotope noise out: on the tally, the K-norm mechanism of Z(G).
 
 docs/proofs/zonotope.md proves the promise and the draw.
 """
@@ -23,6 +23,7 @@ from quietrank.promise.graph import Graph, double_cover
 from quietrank.promise.items import Items
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import FINE, Clip, Promise
+from quietrank.promise.rounding import float_above
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_TOTAL
 from quietrank.statistics.statistic import Spread, Statistic
 from quietrank.statistics.wins import WINS_AND_LOSSES
@@ -79,7 +80,8 @@ class ZonotopeMechanism(Mechanism):
         )  # fmt: skip
 
     def loss(self, calibrated: Calibrated) -> Cost:
-        """What the body costs, if it is the body of these items' askable pairs, and wide enough for the total."""
+        """What the body costs, rounded up, if it is the body of these items' askable pairs, and wide enough for the
+        total."""
         body = calibrated.noise.body if isinstance(calibrated.noise, KNormNoise) else None
         promise, statistic = calibrated.promise, calibrated.statistic
         if calibrated.share != 1:
@@ -89,7 +91,7 @@ class ZonotopeMechanism(Mechanism):
         extra = _extra(promise, statistic)
         if body.extra_entries != statistic.extra or (body.extra or 0) < (extra or 0):
             return Cost.pure(inf)
-        return Cost.pure(float(gauge_reach(promise, statistic) / (body.unit * calibrated.step)))
+        return Cost.pure(float_above(gauge_reach(promise, statistic) / (body.unit * calibrated.step)))
 
 
 def gauge_reach(promise: Promise, statistic: Statistic) -> Fraction:

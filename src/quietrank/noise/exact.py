@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from flint import arb, ctx, fmpq, fmpz
 
-from quietrank.noise.words import saturating_sum as saturating_sum
+from quietrank.noise.words import saturating_sum
 
 if TYPE_CHECKING:
     from quietrank.arrays import Integers

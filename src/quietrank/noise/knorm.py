@@ -1,4 +1,4 @@
-"""K-norm noise: integers in, integers with noise of density ∝ exp(−ε·‖z‖_K), rounded to whole steps, out.
+"""Integers in, integers with K-norm noise out: of density ∝ exp(−ε·‖z‖_K), rounded to whole steps.
 
 ‖z‖_K, the gauge of a symmetric convex body K, is the factor by which K must be scaled up to contain z. If neighbours
 differ by a vector in K, real-valued noise of this density is ε-DP (Hardt and Talwar 2010). The values are whole
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from quietrank.noise.exact import exactly, exponential_sum, normals, rounded, saturating_sum
+from quietrank.noise.exact import exactly, exponential_sum, normals, rounded
 from quietrank.noise.lattice import LaplaceNoise
 from quietrank.noise.tiles import corner, generic_heights, positive_weights, spanning_forest
+from quietrank.noise.words import saturating_sum
 from quietrank.promise.graph import Graph
 
 if TYPE_CHECKING:

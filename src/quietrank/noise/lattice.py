@@ -17,9 +17,7 @@ import numpy as np
 
 from quietrank.errors import PrivacyError
 from quietrank.noise.exponential import discrete_laplace
-from quietrank.noise.words import LARGEST_DRAW as LARGEST_DRAW
-from quietrank.noise.words import LARGEST_SCALE as LARGEST_SCALE
-from quietrank.noise.words import saturating_sum
+from quietrank.noise.words import LARGEST_DRAW, LARGEST_SCALE, saturating_sum
 
 if TYPE_CHECKING:
     from quietrank.arrays import Integers
@@ -76,12 +74,6 @@ def _geometric(size: int, scale: float) -> list[int]:
         raise PrivacyError(f"noise of {scale:g} steps is too much to be of use; choose a larger epsilon")
     draws = [z if z >= 0 else -z - 1 for z in _laplace(scale)([0] * size)]
     return [k if k < LARGEST_DRAW else k + _geometric(1, scale)[0] for k in draws]
-
-
-def laplace_standard_deviation(scale: float) -> float:
-    """√(2q)/(1 − q) with q = exp(−1/scale), the standard deviation of the discrete Laplace distribution."""
-    q = math.exp(-1 / scale)
-    return math.sqrt(2 * q) / -math.expm1(-1 / scale)
 
 
 @dataclass(frozen=True)

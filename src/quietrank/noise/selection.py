@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quietrank.errors import PrivacyError
-from quietrank.noise.lattice import LARGEST_SCALE, opendp
+from quietrank.noise.lattice import opendp
+from quietrank.noise.words import LARGEST_SCALE
 from quietrank.promise.rounding import float_above
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Rows of means in; per figure and ε, the error of ours relative to the noise that was ours before, out.
+"""Rows of means in; per figure and ε, the error of our method relative to that with our earlier noise, out.
 
 Both keep the same promise and see the same votes. Differences are taken repetition by repetition (the measures that
 end in `_change`), so that their standard errors are those of paired values.

@@ -1,6 +1,6 @@
 """Plain words about a board in, a `BoardPlan` out: what to expect of it on chosen days, beside other ways to publish.
 
-What limits leave is measured on simulated people (crowd.py, left.py). The rest is a survey like any other: votes of
+What limits leave is measured on simulated people (crowd.py, limits.py). The rest is a survey like any other: votes of
 weights w, independent of each other, err like (Σw)²/Σw² votes of weight Σw²/Σw each, so that many are simulated.
 """
 

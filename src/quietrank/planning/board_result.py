@@ -12,7 +12,7 @@ from quietrank.planning.result import precise, strengths_assumed
 from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import PLAN, Kind
-from quietrank.publish.tabular import Tabular
+from quietrank.publish.tabular import Tabular, promise_arguments
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -91,13 +91,12 @@ class BoardPlan(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         question = self.question
-        promise = {name: str(v) if isinstance(v, str) else v for name, v in question.privacy.arguments.items()}
         return {
             "format": FORMAT,
             "items": question.survey.items,
             "spread": question.survey.spread,
             "crowd": asdict(question.crowd) | {"habit": question.crowd.habit.value},
-            "privacy": promise | {"clip": self.clip},
+            "privacy": promise_arguments(question.privacy) | {"clip": self.clip},
             "horizon": question.horizon,
             "every": question.every.value,
             "clip_was_chosen": question.clip is None,

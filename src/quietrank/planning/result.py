@@ -18,7 +18,7 @@ from quietrank.planning.targets import BEYOND, Target
 from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import Design, Unit, plain_number
 from quietrank.publish.files import PLAN
-from quietrank.publish.tabular import Tabular
+from quietrank.publish.tabular import Tabular, promise_arguments
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -62,11 +62,10 @@ class Plan(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         question, privacy = self.question, self.question.privacy
-        promise = {name: str(value) if isinstance(value, str) else value for name, value in privacy.arguments.items()}
         return {
             "format": FORMAT,
             "survey": asdict(question.survey),
-            "privacy": {name: value for name, value in promise.items() if name != "epsilon"},
+            "privacy": {name: value for name, value in promise_arguments(privacy).items() if name != "epsilon"},
             "method": question.method.value,
             "mechanism": AUTO if question.mechanism is None else question.mechanism.name,
             "top_k": question.top_k,

@@ -16,11 +16,9 @@ import numpy as np
 
 from quietrank import __version__
 from quietrank.arrays import Floats, Integers
-from quietrank.errors import QuietrankError
-from quietrank.mechanisms.choose import Choice
 from quietrank.mechanisms.choose_top import choose_top, first_places, for_top, top_candidates
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
-from quietrank.mechanisms.registry import MECHANISMS, MechanismWord, named
+from quietrank.mechanisms.registry import MechanismWord, named
 from quietrank.mechanisms.selection import checked_k
 from quietrank.planning import arguments
 from quietrank.planning.arguments import whole
@@ -32,11 +30,9 @@ from quietrank.planning.result import assumptions, survey_title
 from quietrank.planning.scoring import NO_PRIVACY
 from quietrank.planning.survey import (
     MOST_BY_PERSON,
-    SPREADS,
     Advance,
     Simulated,
     SpreadWord,
-    Survey,
     simulate,
     spread_of,
 )
@@ -44,8 +40,7 @@ from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import DesignWord, NeighboursWord, Privacy, Unit, UnitWord, plain_number
 from quietrank.promise.promise import Clip
 from quietrank.publish.files import PLAN, Kind
-from quietrank.publish.tabular import Tabular
-from quietrank.publish.top import Chance
+from quietrank.publish.tabular import Tabular, promise_arguments
 from quietrank.statistics.method import Method, TopMethodWord, require_counts
 
 if TYPE_CHECKING:
@@ -112,8 +107,8 @@ class TopForecast:
         drawn = noise.law.size * unit[np.arange(len(counts)) % draws]
         places = first_places(noise.law, k, counts, drawn)
         best = None if question.mechanism is not None else choose_top(promise, k, question.method).noise.mechanism
-        made = self._prediction(places, noise.mechanism.name, draws)
-        return replace(made, epsilon=epsilon, delta=noise.privacy.delta, chosen=best == noise.mechanism)
+        prediction = self._prediction(places, noise.mechanism.name, draws)
+        return replace(prediction, epsilon=epsilon, delta=noise.privacy.delta, chosen=best == noise.mechanism)
 
     @cached_property
     def without_privacy(self) -> TopPrediction:
@@ -204,11 +199,12 @@ class TopPlan(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         question = self.question
-        promise = {name: str(v) if isinstance(v, str) else v for name, v in question.privacy.arguments.items()}
         return {
             "format": FORMAT,
             "survey": asdict(question.survey),
-            "privacy": {name: value for name, value in promise.items() if name != "epsilon"},
+            "privacy": {
+                name: value for name, value in promise_arguments(question.privacy).items() if name != "epsilon"
+            },
             "method": question.method.value,
             "only_top": question.top_k,
             "predictions": self.rows(),
@@ -293,87 +289,6 @@ def _answer(question: Question, epsilons: Sequence[float], progress: Callable[[f
         predictions.append(forecast.predict(*task))
         progress(number / len(tasks))
     return TopPlan(question, tuple(predictions), forecast.without_privacy)
-
-
-# ---- the chances of a release ----------------------------------------------------------------------------------------
-
-
-CHANCE_RUNS = 200
-CHANCE_VOTES = 20_000
-"""larger surveys are simulated by pair, which is quick"""
-
-UNKNOWN_SIZE = (
-    "How likely such a list is right depends on the size of the survey, which is not public here; quietrank plan "
-    "--only-top says it for any size."
-)
-NOT_SIMULATED = (
-    "How likely such a list is right is not known: a survey like this one cannot be simulated here ({}). "
-    "quietrank plan --only-top simulates surveys that you describe, such as smaller ones."
-)
-SIMULATED = "The chances are those of a simulation of {} {}; these votes did not enter it."
-UNKNOWN_KIND = "How likely such a list is right is not known: the planner simulates votes on all pairs, without groups."
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What a simulation says about a list before it is made; nothing in it depends on the votes."""
-
-    chances: tuple[Chance, ...] = ()
-    by_mechanism: tuple[tuple[str, float], ...] = ()
-    """for items of typical distance: how often each candidate gives the list of the exact votes, the best first"""
-    notes: tuple[str, ...] = ()
-
-
-def outlook(
-    choice: Choice, k: int, method: Method, units: int | None, tell: Callable[[float], None] = lambda share: None
-) -> Outlook:
-    """How often such a list is right in simulated surveys of this size.
-
-    `units` is the number of people, or of votes where single votes are protected, if all neighbours have the same.
-    """
-    promise = choice.noise.promise
-    if promise.groups is not None or promise.items.in_sets or promise.items.pairs is not None:
-        return Outlook(notes=(UNKNOWN_KIND,))
-    if units is None or units < 1:
-        return Outlook(notes=(UNKNOWN_SIZE,))
-    try:
-        return _outlook(choice, k, method, units, tell)
-    except QuietrankError as error:
-        reason = error.in_options().partition(";")[0]  # what follows is a remedy for whoever calls the planner
-        return Outlook(notes=(NOT_SIMULATED.format(reason),))
-
-
-def _outlook(choice: Choice, k: int, method: Method, units: int, tell: Callable[[float], None]) -> Outlook:
-    noise, chances, by_mechanism = choice.noise, list[Chance](), dict[str, float]()
-    for word in SPREADS:
-        forecast = TopForecast(_like(noise, k, method, units, word), by_person=CHANCE_VOTES)
-        made = forecast.predict(noise.mechanism, noise.privacy.epsilon)
-        right = forecast.without_privacy.right
-        chances.append(Chance(word, made.as_exact, made.exact_found, made.right, right, CHANCE_RUNS))
-        if word == "typical":
-            others = (MECHANISMS[name] for name, _ in choice.alternatives if name != noise.mechanism.name)
-            by_mechanism = {noise.mechanism.name: made.as_exact} | {
-                other.name: forecast.predict(other, noise.privacy.epsilon).as_exact for other in others
-            }
-        tell(len(chances) / len(SPREADS))
-    best_first = sorted(by_mechanism.items(), key=lambda pair: -pair[1])
-    who = "votes" if noise.privacy.unit is Unit.COMPARISON else f"people with {_votes_each(noise)} votes each"
-    return Outlook(tuple(chances), tuple(best_first) if len(best_first) > 1 else (), (SIMULATED.format(units, who),))
-
-
-def _like(noise: Calibrated, k: int, method: Method, units: int, word: str) -> Question:
-    """A survey like this one, as far as its size is public."""
-    privacy, alone = noise.privacy, noise.privacy.unit is Unit.COMPARISON
-    each = 1 if alone else _votes_each(noise)
-    survey = Survey(len(noise.promise.items), units, each, privacy.one_per_pair, SPREADS[word])
-    return Question(
-        survey, privacy.changed(clip=None) if privacy.max_per_person else privacy, method, None, k, CHANCE_RUNS
-    )
-
-
-def _votes_each(noise: Calibrated) -> int:
-    """L, or where only a clip is given, the votes of somebody who comes up to it."""
-    return noise.privacy.max_per_person or max(1, round(2 * (noise.privacy.clip or 1.0) ** 2))
 
 
 # ---- for the terminal ------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
-"""Simulated people in; what to expect of their votes on any day, by way of publishing them, out: noise, and what limits
-leave. All ways make the same promise.
+"""Simulated people in; for each way to publish their votes, the noise and what limits leave on any day, out.
+
+All ways make the same promise:
 
 - a board: one promise for all of its periods;
 - separate releases: each period a release of its own of all votes so far. k Gaussian releases at μ/√k each have the
@@ -21,7 +22,7 @@ from typing import Protocol
 from quietrank.mechanisms.gaussian import typical_square
 from quietrank.mechanisms.stream import Factor, GaussianBoardNoise
 from quietrank.planning.crowd import Crowd, People
-from quietrank.planning.left import Left, left
+from quietrank.planning.limits import LimitedVotes, limited_votes
 from quietrank.planning.scoring import NO_PRIVACY
 from quietrank.planning.survey import Advance
 from quietrank.promise.every import Every
@@ -55,11 +56,11 @@ class Expected:
     """of votes that is left"""
     squares: float
     signal: float
-    """as in `Left`"""
+    """as in `LimitedVotes`"""
 
     @classmethod
     def of(
-        cls, day: int, noise: GaussianBoardNoise, noise_sd: float, sums: Left, period: int, votes: float
+        cls, day: int, noise: GaussianBoardNoise, noise_sd: float, sums: LimitedVotes, period: int, votes: float
     ) -> Expected:
         """From what limits leave of the votes of a sample, for all the votes that are expected."""
         t = period - 1
@@ -90,7 +91,7 @@ class Sample:
     promise: Promise
     """its C is a placeholder"""
     advance: Advance = lambda amount: None
-    _singles: dict[tuple[int, float], tuple[GaussianBoardNoise, Left]] = field(default_factory=dict)
+    _singles: dict[tuple[int, float], tuple[GaussianBoardNoise, LimitedVotes]] = field(default_factory=dict)
 
     @property
     def items(self) -> int:
@@ -110,12 +111,12 @@ class Sample:
         """Expected up to a day."""
         return self.crowd.votes * day / self.crowd.days
 
-    def singles(self, day: int, clips: Sequence[float]) -> list[tuple[GaussianBoardNoise, Left]]:
+    def singles(self, day: int, clips: Sequence[float]) -> list[tuple[GaussianBoardNoise, LimitedVotes]]:
         """One release of all votes up to a day, at each C."""
         new = [clip for clip in clips if (day, clip) not in self._singles]
         if new:
             noises = [self.noise(1, clip) for clip in new]
-            sums = left(self.people.until(day), FOREVER, noises)
+            sums = limited_votes(self.people.until(day), FOREVER, noises)
             self._singles |= {(day, clip): one for clip, one in zip(new, zip(noises, sums, strict=True), strict=True)}
         return [self._singles[day, clip] for clip in clips]
 
@@ -168,7 +169,7 @@ class OneBoard:
         return float(self._chosen[0].promise.privacy.clip or 0)
 
     @cached_property
-    def _chosen(self) -> tuple[GaussianBoardNoise, Left]:
+    def _chosen(self) -> tuple[GaussianBoardNoise, LimitedVotes]:
         if self.given is not None:
             return self._limited([self.given])[0]
         clips = self.sample.clips(self.sample.crowd.days)
@@ -176,14 +177,16 @@ class OneBoard:
         place = clips.index(float(coarse[0].promise.privacy.clip or 0))
         return self._best(clips[max(0, place - STRIDE + 1) : place + STRIDE])
 
-    def _best(self, clips: list[float]) -> tuple[GaussianBoardNoise, Left]:
+    def _best(self, clips: list[float]) -> tuple[GaussianBoardNoise, LimitedVotes]:
         return min(self._limited(clips), key=lambda one: self._error(*one))
 
-    def _limited(self, clips: list[float]) -> list[tuple[GaussianBoardNoise, Left]]:
+    def _limited(self, clips: list[float]) -> list[tuple[GaussianBoardNoise, LimitedVotes]]:
         noises = [self.sample.noise(self.horizon, clip) for clip in clips]
-        return list(zip(noises, left(self.sample.people, self.length, noises, self.sample.advance), strict=True))
+        return list(
+            zip(noises, limited_votes(self.sample.people, self.length, noises, self.sample.advance), strict=True)
+        )
 
-    def _error(self, noise: GaussianBoardNoise, sums: Left) -> float:
+    def _error(self, noise: GaussianBoardNoise, sums: LimitedVotes) -> float:
         """The mean of the logarithms of the errors on all days that count."""
         periods = [self._period(day) for day in self.days]
         errors = (sums.error(t, noise.spread(t), self.sample.items) for t in periods)

@@ -1,4 +1,4 @@
-"""What a release costs: from the noise to ρ, from ρ to the (ε, δ) that is promised; every rounding towards privacy.
+"""What a release costs: costs in, their sum, and the (ε, δ) that a ρ proves, out; every rounding is towards privacy.
 
 A ρ-zCDP release is (ε, δ)-DP for every ε with the δ of Canonne, Kamath and Steinke, "The Discrete Gaussian for
 Differential Privacy" (2020, proposition 1 of the part on conversions):
@@ -95,19 +95,6 @@ def _log_delta(rho: float, epsilon: float, alpha: float) -> float:
     exponent = (alpha - 1) * (alpha * rho - epsilon)
     slack = 2.0**-48 * (alpha - 1) * (alpha * rho + epsilon)
     return exponent + slack + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
-
-
-def epsilon_of(rho: float, delta: float) -> float:
-    """The smallest ε we can prove for a ρ-zCDP release at this δ; rounded up."""
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must lie between 0 and 1, got {delta}")
-    # At ε = ρ + 2√(ρ log(1/δ)) the bound holds already (Bun and Steinke).
-    high = rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-300
-    low, high = 0.0, high * SLACK
-    while high - low > 2.0**-50 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_of(rho, middle) <= delta else (middle, high)
-    return high * SLACK
 
 
 def rho_for(epsilon: float, delta: float) -> float:

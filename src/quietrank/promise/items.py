@@ -1,4 +1,4 @@
-"""The public list of what is being ranked, checked; `declare.py` makes it from names and files."""
+"""Names in, `Items` out: the public list of what is ranked, checked; `declare.py` makes it from files and arguments."""
 
 from __future__ import annotations
 

@@ -146,7 +146,9 @@ def _publish(draft: Path, path: Path, overwrite: bool) -> None:
     else:
         try:
             os.link(draft, path)
-        except (PermissionError, NotImplementedError):  # a file system without links
+        except FileExistsError:
+            raise
+        except (OSError, NotImplementedError):  # a file system without links, each of which says so in its own way
             draft.rename(path)
     if os.name == "posix":
         sync(path.parent)

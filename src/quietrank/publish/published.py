@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quietrank.publish.files import REPORT
-from quietrank.publish.tabular import Tabular, written
+from quietrank.publish.tabular import Tabular, write_if_named
 
 if TYPE_CHECKING:
     from quietrank.publish.grouped import GroupedRelease
@@ -33,7 +33,9 @@ class Published(Tabular):
         """
         from quietrank.render.report import report
 
-        return written(report(self._release(), figure=figure, remaining=remaining), path, REPORT, overwrite=overwrite)
+        return write_if_named(
+            report(self._release(), figure=figure, remaining=remaining), path, REPORT, overwrite=overwrite
+        )
 
     def to_markdown(self) -> str:
         """The ranking, its promise and its notes as Markdown, for a README or an issue."""

@@ -76,11 +76,11 @@ class Tabular:
     def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
         """Everything as JSON text; also written to `path`, whole or not at all, in place of an earlier file of the same
         kind only with `overwrite`."""
-        return written(json_text(self.to_dict()), path, self.kind, overwrite=overwrite)
+        return write_if_named(json_text(self.to_dict()), path, self.kind, overwrite=overwrite)
 
     def to_csv(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
         """The table as CSV text; also written to `path`, as by `to_json`."""
-        return written(csv_text(self.rows(), self.columns), path, self.kind, overwrite=overwrite)
+        return write_if_named(csv_text(self.rows(), self.columns), path, self.kind, overwrite=overwrite)
 
 
 def _library(name: str) -> Any:
@@ -147,8 +147,12 @@ def figure(value: Any) -> float | None:
 
 def promise(privacy: Privacy) -> dict[str, Any]:
     """The promise as plain values, with the sentence that states it."""
-    values = privacy.arguments | {"statement": privacy.statement}
-    return {name: str(v) if isinstance(v, str) else v for name, v in values.items()}
+    return promise_arguments(privacy) | {"statement": privacy.statement}
+
+
+def promise_arguments(privacy: Privacy) -> dict[str, Any]:
+    """The arguments of `Privacy` as plain values: words as text."""
+    return {name: str(value) if isinstance(value, str) else value for name, value in privacy.arguments.items()}
 
 
 def privacy_from_dict(values: Mapping[str, Any]) -> Privacy:
@@ -256,7 +260,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
     return stream.getvalue()
 
 
-def written(text: str, path: str | Path | None, kind: Kind = RELEASE, *, overwrite: bool = False) -> str:
+def write_if_named(text: str, path: str | Path | None, kind: Kind = RELEASE, *, overwrite: bool = False) -> str:
     """The text, also written to the path if there is one; a file of another kind is not replaced."""
     if path is not None:
         write_text(file_path(path), text, kind, overwrite=flag("overwrite", overwrite))

@@ -45,7 +45,7 @@ from quietrank.publish.tabular import (
     scatter_from_dict,
     scatter_to_dict,
     text,
-    written,
+    write_if_named,
 )
 from quietrank.statistics.method import statistic_named
 from quietrank.statistics.scores import SCORES
@@ -60,7 +60,7 @@ Kind = TypeVar("Kind", NoisyTally, GroupedTally)
 
 def save(tally: NoisyTally | GroupedTally, path: str | Path | None = None, *, overwrite: bool = False) -> str:
     """The tally as JSON text; also written to `path`, whole or not at all."""
-    return written(json_text(to_dict(tally)), path, TALLY, overwrite=overwrite)
+    return write_if_named(json_text(to_dict(tally)), path, TALLY, overwrite=overwrite)
 
 
 def load(path: str | Path, kind: type[Kind]) -> Kind:

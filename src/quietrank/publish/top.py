@@ -28,7 +28,7 @@ from quietrank.publish.tabular import (
     read_json,
     require_format,
     text,
-    written,
+    write_if_named,
 )
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class TopRelease(Published):
 
         if figure is not None:
             raise ReleaseError("a list of names has no figure; leave figure out")
-        return written(report_top(self, remaining), path, REPORT, overwrite=overwrite)
+        return write_if_named(report_top(self, remaining), path, REPORT, overwrite=overwrite)
 
     def to_markdown(self) -> str:
         """The list, its promise and its notes as Markdown, for a README or an issue."""

@@ -1,4 +1,4 @@
-"""How a release is to be read, in: the level of its intervals and the scale of its scores; costs nothing to change."""
+"""A reader's choices in, a checked `View` out: the level of intervals and the scale of scores. Changing it is free."""
 
 from __future__ import annotations
 

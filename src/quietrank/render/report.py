@@ -21,13 +21,7 @@ from quietrank.render.cells import PER_TIME_SHOWN, Column, columns
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, notes_of, promise_notes, proof, symbols, unprotected
 from quietrank.render.page_figure import Axis, caption, description, forest
-from quietrank.render.parts import data as _data
-from quietrank.render.parts import definitions as _definitions
-from quietrank.render.parts import file as _file
-from quietrank.render.parts import listed as _list
-from quietrank.render.parts import paragraphs as _paragraphs
-from quietrank.render.parts import policy as _policy
-from quietrank.render.parts import text as _text
+from quietrank.render.parts import data, definitions, file, listed, paragraphs, policy, text
 from quietrank.render.table import noise_notes as noise_sentences
 
 if TYPE_CHECKING:
@@ -61,7 +55,7 @@ def report(
         headline=headline_grouped(result) if isinstance(result, GroupedRelease) else headline(result),
         warning="" if grouped else _warning(release),
         results=_results(result, figure) + ("" if history is None else _history(*history)),
-        meaning=_list(meaning(release)), noise=noise_notes(release)[:1],
+        meaning=listed(meaning(release)), noise=noise_notes(release)[:1],
     )  # fmt: skip
 
 
@@ -71,8 +65,8 @@ def report_top(release: TopRelease, remaining: str | None = None) -> str:
     return _page(
         release, release, release.assumptions, remaining, title=f"Private list: {top.headline(release)}",
         kicker=f"{kicker} per {release.privacy.unit}", headline=top.headline(release), warning="",
-        results="\n".join(_listed(release, group, names) for group, names in release.lists),
-        meaning=_list(top.MEANING) + _chances(release), noise=[top.selected(release)],
+        results="\n".join(_top_list(release, group, names) for group, names in release.lists),
+        meaning=listed(top.MEANING) + _chances(release), noise=[top.selected(release)],
     )  # fmt: skip
 
 
@@ -86,7 +80,7 @@ def summary(result: Release | GroupedRelease) -> str:
 
 def summary_top(release: TopRelease) -> str:
     """The same of a list of the first few items."""
-    lists = "\n".join(_listed(release, group, names) for group, names in release.lists)
+    lists = "\n".join(_top_list(release, group, names) for group, names in release.lists)
     results = f"{lists}\n{_chances(release)}"
     return _summary(release, f"The first {release.k} items", top.headline(release), results, release.assumptions)
 
@@ -95,8 +89,8 @@ def _summary(
     result: Release | GroupedRelease | TopRelease, kicker: str, headline: str, results: str, notes: Sequence[str]
 ) -> str:
     return (
-        f'<p class="kicker">{_text(kicker)}</p>\n<h2 class="answer">{_text(headline)}</h2>\n'
-        f"<p>{_text(result.statement)}</p>\n{results}\n<section>\n<h2>What was assumed</h2>\n{_list(notes)}\n</section>"
+        f'<p class="kicker">{text(kicker)}</p>\n<h2 class="answer">{text(headline)}</h2>\n'
+        f"<p>{text(result.statement)}</p>\n{results}\n<section>\n<h2>What was assumed</h2>\n{listed(notes)}\n</section>"
     )
 
 
@@ -107,19 +101,19 @@ def _page(
 ) -> str:  # fmt: skip
     """What all pages have in common; `release` is the result, or one of its groups. Titles and `noise` are text, the
     other parts HTML."""
-    style, script, privacy = _file("report.css"), _file("report.js"), release.privacy
-    return Template(_file("report.html")).substitute(
-        policy=_policy(style, script), style=style, script=script, title=_text(title), kicker=_text(kicker),
-        headline=_text(headline), warning=warning, results=results, meaning=meaning,
-        statement=_text(result.statement), noise=_paragraphs(noise),
-        symbol_notes=_paragraphs(promise_notes(privacy)), symbols=_definitions(symbols(release)),
-        unprotected=_list(
+    style, script, privacy = file("report.css"), file("report.js"), release.privacy
+    return Template(file("report.html")).substitute(
+        policy=policy(style, script), style=style, script=script, title=text(title), kicker=text(kicker),
+        headline=text(headline), warning=warning, results=results, meaning=meaning,
+        statement=text(result.statement), noise=paragraphs(noise),
+        symbol_notes=paragraphs(promise_notes(privacy)), symbols=definitions(symbols(release)),
+        unprotected=listed(
             unprotected(privacy, grouped=has_groups(result), where=release.where, board=is_of_a_board(release))
         ),
-        assumed=_list(notes) if notes else "<p>Nothing beyond what is said above.</p>",
-        spent=_paragraphs(_spent(result, remaining)), made_with=_text(release.made_with),
-        checkable=_list(_checkable(release)), unchecked=_list(unchecked(release)),
-        json=_data("application/json", result.to_json()), csv=_data("text/csv", result.to_csv()),
+        assumed=listed(notes) if notes else "<p>Nothing beyond what is said above.</p>",
+        spent=paragraphs(_spent(result, remaining)), made_with=text(release.made_with),
+        checkable=listed(_checkable(release)), unchecked=listed(unchecked(release)),
+        json=data("application/json", result.to_json()), csv=data("text/csv", result.to_csv()),
     )  # fmt: skip
 
 
@@ -127,22 +121,22 @@ def _chances(release: TopRelease) -> str:
     """The table of simulated chances, if there is one."""
     if not release.chances:
         return ""
-    heads = "".join(f'<th scope="col">{_text(head)}</th>' for head in top.HEADINGS)
+    heads = "".join(f'<th scope="col">{text(head)}</th>' for head in top.HEADINGS)
     rows = "\n".join(
-        f'<tr><th scope="row" class="text">{_text(first)}</th>{"".join(f"<td>{_text(one)}</td>" for one in cells)}</tr>'
+        f'<tr><th scope="row" class="text">{text(first)}</th>{"".join(f"<td>{text(one)}</td>" for one in cells)}</tr>'
         for first, *cells in top.chances(release)
     )
     return (
-        f"\n<p>{_text(top.simulated(release))}</p>\n"
+        f"\n<p>{text(top.simulated(release))}</p>\n"
         f'<div class="scroll" role="region" tabindex="0" aria-label="Simulated chances">\n<table>\n'
         f"<thead>\n<tr>{heads}</tr>\n</thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
     )
 
 
-def _listed(release: TopRelease, group: str, names: Sequence[str]) -> str:
+def _top_list(release: TopRelease, group: str, names: Sequence[str]) -> str:
     heading = "The list" if release.by is None else f"{release.by}: {group}"
-    rows = "\n".join(f"<li><bdi>{_text(name)}</bdi></li>" for name in names)
-    return f"<section>\n<h2>{_text(heading)}</h2>\n<ol>\n{rows}\n</ol>\n</section>"
+    rows = "\n".join(f"<li><bdi>{text(name)}</bdi></li>" for name in names)
+    return f"<section>\n<h2>{text(heading)}</h2>\n<ol>\n{rows}\n</ol>\n</section>"
 
 
 # ---- head ------------------------------------------------------------------------------------------------------------
@@ -189,20 +183,18 @@ def _group(grouped: GroupedRelease, place: int, axis: Axis | None) -> str:
     name = "Overall: all groups together" if release is grouped.overall else f"{grouped.by}: {group}"
     picture = "" if axis is None else _picture(release, axis, str(place))
     return (
-        f"<section>\n<h2>{_text(name)}</h2>\n<p>{_text(headline(release))}</p>\n{_warning(release)}\n{picture}\n"
+        f"<section>\n<h2>{text(name)}</h2>\n<p>{text(headline(release))}</p>\n{_warning(release)}\n{picture}\n"
         f"{_table(release, str(place), f' in {group}')}\n{_ties(release)}</section>"
     )
 
 
 def _ties(release: Release) -> str:
     """The chance of a tie, where ties have a model."""
-    return "" if release.ties is None else f"<p>{_text(release.ties.sentence)}</p>\n"
+    return "" if release.ties is None else f"<p>{text(release.ties.sentence)}</p>\n"
 
 
 def _picture(release: Release, axis: Axis, key: str = "") -> str:
-    return (
-        f"<figure>\n{forest(release, axis, key)}\n<figcaption>{_text(caption(release, axis))}</figcaption>\n</figure>"
-    )
+    return f"<figure>\n{forest(release, axis, key)}\n<figcaption>{text(caption(release, axis))}</figcaption>\n</figure>"
 
 
 def _own_picture(path: str | Path, release: Release) -> str:
@@ -215,14 +207,14 @@ def _own_picture(path: str | Path, release: Release) -> str:
     except OSError as error:
         raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
     source = f"data:{PICTURES[place.suffix.lower()]};base64,{content}"
-    return f'<figure>\n<img alt="{_text(description(release))}" src="{source}">\n</figure>'
+    return f'<figure>\n<img alt="{text(description(release))}" src="{source}">\n</figure>'
 
 
 def _history(heading: str, said: str, picture: str) -> str:
-    source = _data("image/svg+xml", picture)
+    source = data("image/svg+xml", picture)
     return (
-        f"\n<section>\n<h2>{_text(heading)}</h2>\n<figure>\n"
-        f'<img alt="{_text(said)}" src="{source}">\n<figcaption>{_text(said)}</figcaption>\n</figure>\n</section>'
+        f"\n<section>\n<h2>{text(heading)}</h2>\n<figure>\n"
+        f'<img alt="{text(said)}" src="{source}">\n<figcaption>{text(said)}</figcaption>\n</figure>\n</section>'
     )
 
 
@@ -233,7 +225,7 @@ def _table(release: Release, key: str = "", where: str = "") -> str:
     rows = "\n".join(_row(row, shown) for row in release.ranking)
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-labelledby="table{key}">\n<table class="sortable">\n'
-        f'<caption id="table{key}">{_text(title)}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n'
+        f'<caption id="table{key}">{text(title)}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n'
         f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
     )
 
@@ -241,7 +233,7 @@ def _table(release: Release, key: str = "", where: str = "") -> str:
 def _head(column: Column, *, first: bool) -> str:
     kind = ' class="text" data-kind="text"' if column.is_text else ""
     order = ' aria-sort="ascending"' if first else ""
-    return f'<th scope="col"{kind}{order}>{_text(column.heading).replace("(top ", "(top&nbsp;")}</th>'
+    return f'<th scope="col"{kind}{order}>{text(column.heading).replace("(top ", "(top&nbsp;")}</th>'
 
 
 def _row(row: Row, shown: Sequence[Column]) -> str:
@@ -249,16 +241,16 @@ def _row(row: Row, shown: Sequence[Column]) -> str:
 
 
 def _cell(row: Row, column: Column) -> str:
-    value = f'data-value="{_text(str(column.value(row)))}"'
+    value = f'data-value="{text(str(column.value(row)))}"'
     if column.is_text:
-        return f'<th scope="row" class="text" {value}><bdi>{_text(column.text(row))}</bdi></th>'
-    return f"<td {value}>{_text(column.text(row))}</td>"
+        return f'<th scope="row" class="text" {value}><bdi>{text(column.text(row))}</bdi></th>'
+    return f"<td {value}>{text(column.text(row))}</td>"
 
 
 def _warning(release: Release) -> str:
     """That noise may have made the order, where there are no rank sets to tell."""
     sentences = noise_notes(release)[1:] if release.certainty is None else []
-    return "".join(f'<p class="warning">{_text(sentence)}</p>' for sentence in sentences)
+    return "".join(f'<p class="warning">{text(sentence)}</p>' for sentence in sentences)
 
 
 def noise_notes(release: Release) -> list[str]:

@@ -1,4 +1,4 @@
-"""How all figures look, and how they are written."""
+"""A matplotlib figure in, a picture file out; and the look that all figures share."""
 
 from __future__ import annotations
 

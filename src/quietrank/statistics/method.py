@@ -147,7 +147,7 @@ def _for_sets(method: Method, promise: Promise, offered: Sequence[Statistic], *,
     if method is Method.WINS:
         promise.require_pairs(option("method", method))
     if design is Design.PRIVATE and method is Method.BRADLEY_TERRY:
-        require_known_sets(promise.privacy)
+        refuse_unknown_sets(promise.privacy)
     if design is Design.PUBLIC:
         return NET_WINS
     if design is Design.PRIVATE:
@@ -165,7 +165,7 @@ def _clipped(method: Method, privacy: Privacy, offered: Sequence[Statistic]) -> 
     return method is Method.AUTO and NET_WINS_AND_EXPOSURES in offered and privacy.unit is Unit.PERSON
 
 
-def require_known_sets(privacy: Privacy) -> NoReturn:
+def refuse_unknown_sets(privacy: Privacy) -> NoReturn:
     """Refuse scores where nothing is known of the sets: those of ordinary Bradley–Terry would be stretched."""
     raise PrivacyError(
         f"{option('method', 'bradley-terry')} needs to know which best-worst sets were shown, and under "

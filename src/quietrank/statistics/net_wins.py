@@ -1,4 +1,4 @@
-"""Net wins s_i = (wins_i − losses_i)/2: alone, with the total of all votes, or with exposures.
+"""Exact counts in, net wins s_i = (wins_i − losses_i)/2 out: alone, with the total of all votes, or with exposures.
 
 One vote of weight w on (i, j) adds w(y − ½)(e_i − e_j) to s: an L1 norm of at most w, and of at most m for a unit.
 """
@@ -65,7 +65,7 @@ class NetWinsAndTotal(NetWins):
     offered = SHARES
 
     def __init__(self, share: Fraction | None = None) -> None:
-        self.fixed = self.offering(share)
+        self.fixed = self.checked_share(share)
 
     def with_share(self, share: Fraction) -> Self:
         return type(self)(share)
@@ -103,7 +103,7 @@ class NetWinsAndExposures(NetWins):
     usual: ClassVar[Fraction] = EXPOSURE_SHARE
 
     def __init__(self, share: Fraction | None = None) -> None:
-        self.fixed, self.beta = self.offering(share), share or self.usual
+        self.fixed, self.beta = self.checked_share(share), share or self.usual
         self.squares = (("net_wins", Fraction(1)), ("exposure", self.beta**2))
 
     def with_share(self, share: Fraction) -> Self:

@@ -1,4 +1,4 @@
-"""Bradley–Terry scores: what the perturbed MLE releases; no counts can be read from them."""
+"""Counts of pairs in, Bradley–Terry scores out: what the perturbed MLE releases; no counts can be read from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statistic is: its vector, how far one unit can move it in each measure of noise, and how it is read back.
+"""Exact counts in, the vector to publish out, and back; and how far one unit can move it: what a statistic is.
 
 Reaches are given per `change` of one unit's contribution; `Promise.reach` takes the largest over all moves. Each is
 proven in docs/proofs: noisy-tally.md (L1), gaussian.md (L2) and zonotope.md (the gauge).
@@ -119,7 +119,7 @@ class Statistic(ABC):
         """The same with this α or β in its vector and in all its norms; where there is none, the same."""
         return self
 
-    def offering(self, share: Fraction | None) -> Fraction | None:
+    def checked_share(self, share: Fraction | None) -> Fraction | None:
         """The same share, if its reach is derived and its lattice fine enough."""
         if share is not None and share not in self.offered:
             raise AssertionError(f"the share must be one of {', '.join(map(str, self.offered))}, not {share}")

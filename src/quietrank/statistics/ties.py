@@ -1,4 +1,4 @@
-"""A statistic together with K, the weight of all ties, for models in which a tie is an outcome of its own.
+"""A statistic in, the same with K, the weight of all ties, out: for models in which a tie is an outcome of its own.
 
 A tie adds nothing to net wins, and a decisive vote nothing to K: so beside net wins K is often free, and beside wins
 and losses it has a price. It is released as κK, 0 < κ ≤ 1; whatever κ is, the reaches below are those of κK, proven in

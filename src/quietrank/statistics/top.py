@@ -1,4 +1,4 @@
-"""The first k items by net wins or by wins: what selection publishes; no counts can be read from a list of names.
+"""Counts in, the first k items by net wins or by wins out: what selection publishes, a list of names and no counts.
 
 Adding one number to all counts changes no choice, so what noise must cover is how far counts move apart. If counts
 move by Δ and the list names ℓ₁ … ℓ_k, round t costs at most (max of Δ over the items that are left − Δ at ℓ_t)/scale.

@@ -1,4 +1,4 @@
-"""Win counts, where a tie counts half: alone, as in the literature, or together with losses.
+"""Exact counts in, win counts out, where a tie counts half: alone, as in the literature, or together with losses.
 
 One vote of weight w on (i, j) adds w(y·e_i + (1 − y)·e_j) to the wins: an L1 norm of exactly w; and w to the losses.
 """

@@ -21,6 +21,7 @@ an answer is one per group and pair, and the norm that is clipped is that of the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ ANSWER_GRID = 2**10
 """Where answers are averaged and then clipped, an answer weighs this many parts; the clipping factor takes the rest."""
 
 ONE_PER_GROUP = ("ties", "total")
-"""what is one number for all items"""
+"""statistics that are one number for all items of a group"""
 
 SCRAMBLE = (1_583_458_089, 784_588_716, 2_147_483_647)
 """a·low + b·high modulo a prime: an order of pairs that is unrelated to the order of items"""
@@ -104,7 +105,7 @@ def people_by_votes(rows: ir.Table, people: ir.Table, bins: int, *, one_per_pair
 
 
 def _apart(bounded: Bounded) -> tuple[str, ...]:
-    """What tells answers and entries of one person apart, besides the pair or the item."""
+    """The columns that tell answers and entries of one person apart, besides the pair or the item."""
     return ("group",) if bounded.group_of is GroupOf.VOTE else ()
 
 
@@ -129,23 +130,25 @@ def _first_few(rows: ir.Table, most: int, full: int) -> ir.Table:
     keys = [scrambled, paired.low, paired.high, ibis.ifelse(as_written, y, 2 - y), paired.a]
     if "group" in rows.columns:
         keys.append(paired.group)
-    place = ibis.row_number().over(group_by=paired.person, order_by=keys)
-    weight = ibis.ifelse(place < most, ibis.literal(full, type="int64"), ibis.literal(0, type="int64"))
-    return paired.select(*rows.columns, weight=weight)
+    return paired.select(*rows.columns, weight=_full_for_first(paired, keys, most, full))
 
 
 def _first_sets(rows: ir.Table, most: int, full: int) -> ir.Table:
     """The same for best–worst sets. The order is that of the sets (and groups), and only then of the answers."""
-    import ibis
-
     names = shown_columns(rows)
     known = [rows[name].fill_null(-1).cast("int64") for name in names]
     parts = [item * (SCRAMBLE[0] - k * SCRAMBLE[1] // len(names)) % SCRAMBLE[2] for k, item in enumerate(known)]
     group = ["group"] if "group" in rows.columns else []
     keys = [sum(parts[1:], parts[0]) % SCRAMBLE[2], *known, *(rows[name] for name in group), rows.y, rows.a, rows.b]
+    return rows.select(*rows.columns, weight=_full_for_first(rows, keys, most, full))
+
+
+def _full_for_first(rows: ir.Table, keys: Sequence[ir.Value], most: int, full: int) -> ir.Value:
+    """The full weight in the first rows of each person, in the order of these keys, and 0 in the rest."""
+    import ibis
+
     place = ibis.row_number().over(group_by=rows.person, order_by=keys)
-    weight = ibis.ifelse(place < most, ibis.literal(full, type="int64"), ibis.literal(0, type="int64"))
-    return rows.select(*rows.columns, weight=weight)
+    return ibis.ifelse(place < most, ibis.literal(full, type="int64"), ibis.literal(0, type="int64"))
 
 
 def _scaled_down(rows: ir.Table, limit: int, people: ir.Table) -> ir.Table:

@@ -20,9 +20,9 @@ from quietrank.arrays import Integers
 from quietrank.promise.privacy import Unit
 from quietrank.promise.promise import PERSON_GRID, Bounded
 from quietrank.votes.read import Votes
-from quietrank.votes.sample import drawn, require_ids
+from quietrank.votes.sample import in_sample, require_ids
 from quietrank.votes.shapes.wide import Wide
-from quietrank.votes.sources import kept, reading
+from quietrank.votes.sources import reading, temporary_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -66,14 +66,14 @@ def applies(votes: Votes, bounded: Bounded) -> bool:
 
 
 @contextmanager
-def taking(votes: Votes) -> Iterator[ir.Table]:
-    """A snapshot of the wide table, for whoever reads it more than once: the person, and y_0, y_1, … for the pairs."""
-    with kept(votes.source, votes.by_row()) as table:
+def wide_snapshot(votes: Votes) -> Iterator[ir.Table]:
+    """A snapshot of the wide table, to be read more than once: the person, and y_0, y_1, … for the pairs."""
+    with temporary_table(votes.source, votes.by_row()) as table:
         votes.source.require_unchanged()
         yield table
 
 
-def counted(votes: Votes, bounded: Bounded, table: ir.Table) -> RowSums | None:
+def count_rows(votes: Votes, bounded: Bounded, table: ir.Table) -> RowSums | None:
     """The sums of `votes.by_row()`, or of a snapshot of it; None if a row is invalid, or a person has several."""
     engine, pairs = table.get_backend(), _pairs(votes)
     # −1 stands for no answer: with y the weight that was won minus the weight without answer, and that weight.
@@ -99,7 +99,7 @@ def item_sums(votes: Votes, bounded: Bounded, table: ir.Table, bits: int = 0) ->
 
     require_ids(votes, bits)
     if bits:  # by the id, before people are numbered
-        table = table.filter(drawn(table.person, bits))
+        table = table.filter(in_sample(table.person, bits))
     pairs, items = _pairs(votes), range(len(votes.items))
     terms: list[list[str]] = [["0"] for _ in items]
     met: list[list[str]] = [["0"] for _ in items]

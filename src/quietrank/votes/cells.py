@@ -1,4 +1,4 @@
-"""Columns of cells in, text and outcomes out, still in their engine: the same text on every engine.
+"""Columns of cells in, text and names out, still in their engine: the same text on every engine.
 
 What Ibis calls strip and lower is not the same everywhere. Its strip takes the letters v and f off in Spark, which does
 not know the escapes of \\v and \\f. Lower case follows the collation in PostgreSQL, and İ is i in one engine and i with

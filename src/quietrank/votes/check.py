@@ -18,10 +18,12 @@ from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import GroupOf, Unit, UnitWord
 from quietrank.promise.promise import Bounded
 from quietrank.render.screen import visible
-from quietrank.votes import files
 from quietrank.votes.cells import lowered, trimmed
+from quietrank.votes.files import ROW
+from quietrank.votes.formats.scan import FILE
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
+from quietrank.votes.sentences import sentences
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
 from quietrank.votes.shapes.long import Long
@@ -40,7 +42,6 @@ from quietrank.votes.snapshot import (
     snapshot,
 )
 from quietrank.votes.sources import collect, no_votes
-from quietrank.votes.understood import sentences
 from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def marked(votes: Votes, bounded: Bounded, rows: ir.Table) -> ir.Table:
 
     use = rows.flaw == NO_FLAW
     if bounded.answers_only and "y" in rows.columns and (votes.skip_invalid or votes.leaves_out):
-        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _asked(rows)
+        unread = rows.flaw.isin([*UNREADABLE, NOT_ANSWERED]) & _has_question(rows)
         rows = rows.mutate(y=ibis.ifelse(unread, ibis.literal(1, type="int8"), rows.y), use=use | unread)
     else:
         rows = rows.mutate(use=use)
@@ -165,8 +166,13 @@ def marked(votes: Votes, bounded: Bounded, rows: ir.Table) -> ir.Table:
 
 
 def _by_person(votes: Votes, bounded: Bounded) -> bool:
-    """Whether every person belongs to one group."""
+    """Whether every person that is protected belongs to one group."""
     return votes.groups is not None and bounded.unit is Unit.PERSON and bounded.group_of is GroupOf.PERSON
+
+
+def _groups_are_of_people(votes: Votes) -> bool:
+    """Whether the data holder says that every person belongs to one group."""
+    return votes.groups is not None and votes.group_of is GroupOf.PERSON
 
 
 def flaw_counts(rows: ir.Table) -> ir.Table:
@@ -196,8 +202,7 @@ def skipped(votes: Votes, *, people: bool) -> dict[str, int]:
     Confidential, for the data holder only.
     """
     with snapshot(votes, named=people) as rows:
-        grouped = people and votes.groups is not None and votes.group_of is GroupOf.PERSON
-        return _flaws(votes, rows, _counts(votes, rows), grouped=grouped)
+        return _flaws(votes, rows, _counts(votes, rows), grouped=people and _groups_are_of_people(votes))
 
 
 def _added_up(votes: Votes, rows: ir.Table) -> int:
@@ -208,8 +213,8 @@ def _added_up(votes: Votes, rows: ir.Table) -> int:
     return int(_row(votes, rows.agg(votes=number_of_votes(rows).cast("int64")))["votes"] or 0)
 
 
-def _asked(rows: ir.Table) -> ir.Value:
-    """Whether a row says what was asked: a best–worst set without items never counts, whatever its answer is."""
+def _has_question(rows: ir.Table) -> ir.Value:
+    """Whether a row says which items it is about. A best–worst set without items never counts, whatever its answer."""
     return size(rows) > 0 if shown_columns(rows) else rows.a.notnull() & rows.b.notnull()
 
 
@@ -219,8 +224,7 @@ def report(votes: Votes, *, people: bool) -> Report:
         counts = _counts(votes, rows)
         if not counts and not people:
             raise no_votes(votes.source)
-        grouped = people and votes.groups is not None and votes.group_of is GroupOf.PERSON
-        flaws = _flaws(votes, rows, counts, grouped=grouped)
+        flaws = _flaws(votes, rows, counts, grouped=people and _groups_are_of_people(votes))
         sound = rows.filter(rows.flaw == NO_FLAW)
         first = collect(votes.source, sound.group_by("a").agg(votes=number_of_votes(sound), ties=_ties(sound)))
         met = {place for side in _sides(sound) for place in collect(votes.source, side)["item"].to_pylist()}
@@ -328,11 +332,16 @@ def _flaws(votes: Votes, rows: ir.Table, counts: dict[int, int], *, grouped: boo
     }  # fmt: skip
     if grouped:
         sound = rows.filter(rows.flaw == NO_FLAW)
-        people = sound.group_by("person").agg(rows=sound.count(), first=sound.group.min(), last=sound.group.max())
-        moving = people.filter(people["first"] != people["last"])
+        moving = _in_several_groups(sound, sound.group)
         if several := int(_row(votes, moving.agg(rows=moving.rows.sum()))["rows"] or 0):
             flaws["person in several groups"] = several
     return flaws
+
+
+def _in_several_groups(sound: ir.Table, group: ir.Value) -> ir.Table:
+    """The people whose rows are in more than one group, with their number of `rows`."""
+    people = sound.group_by("person").agg(rows=sound.count(), first=group.min(), last=group.max())
+    return people.filter(people["first"] != people["last"])
 
 
 _UNASKED = (
@@ -380,12 +389,11 @@ def _examples(votes: Votes, flaws: dict[str, int], *, named: bool) -> tuple[str,
     bad = rows.filter(rows.flaw > NO_FLAW)
     if list(flaws) == ["person in several groups"]:
         rows = rows.filter(rows.flaw == NO_FLAW)
-        people = rows.group_by("person").agg(first=rows.place_group.min(), last=rows.place_group.max())
-        moving = people.filter(people["first"] != people["last"]).select(who="person")
+        moving = _in_several_groups(rows, rows.place_group).select(who="person")
         bad = rows.join(moving, [("person", "who")]).mutate(flaw=NUMBER["person in several groups"])
-    ordered = bad.order_by(files.ROW) if files.ROW in bad.columns else bad
+    ordered = bad.order_by(ROW) if ROW in bad.columns else bad
     shown = collect(votes.source, ordered.limit(SHOWN * votes.shape.parts)).to_pylist()
-    starts = _starts(votes, {row[files.FILE] for row in shown if files.FILE in row})
+    starts = _starts(votes, {row[FILE] for row in shown if FILE in row})
     return tuple(dict.fromkeys(_example(votes, row, starts) for row in shown))
 
 
@@ -394,17 +402,17 @@ def _starts(votes: Votes, paths: set[str]) -> dict[str, int]:
     table = votes.source.numbered
     if table is None or not paths:
         return {}
-    some = table.filter(table[files.FILE].isin(sorted(paths)))
-    first = some.group_by(files.FILE).agg(first=some[files.ROW].min())
-    return {row[files.FILE]: row["first"] - 1 for row in collect(votes.source, first).to_pylist()}
+    some = table.filter(table[FILE].isin(sorted(paths)))
+    first = some.group_by(FILE).agg(first=some[ROW].min())
+    return {row[FILE]: row["first"] - 1 for row in collect(votes.source, first).to_pylist()}
 
 
 def _place(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
-    if files.ROW not in row:
+    if ROW not in row:
         return ""
-    if (path := row.get(files.FILE)) is None:
-        return f"row {row[files.ROW]}: "
-    return f"{votes.source.called(path)}, row {row[files.ROW] - starts[path]}: "
+    if (path := row.get(FILE)) is None:
+        return f"row {row[ROW]}: "
+    return f"{votes.source.called(path)}, row {row[ROW] - starts[path]}: "
 
 
 def _example(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
@@ -458,9 +466,9 @@ def _understood(votes: Votes) -> tuple[str, ...]:
     if first is None:
         few = replace(source, table=source.table.limit(SHOWN))
     else:
-        few = replace(source, numbered=first.order_by(files.ROW).limit(SHOWN))
+        few = replace(source, numbered=first.order_by(ROW).limit(SHOWN))
     rows = judged(replace(votes, source=few), named=False, numbered=True)
-    order = [name for name in (files.ROW, "place_a", "place_b") if name in rows.columns]
+    order = [name for name in (ROW, "place_a", "place_b") if name in rows.columns]
     return sentences(collect(source, rows.order_by(order)).to_pylist(), named=votes.shape.person is not None)
 
 

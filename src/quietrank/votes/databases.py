@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from quietrank.errors import UsageError, VotesError, either, option
 from quietrank.promise.arguments import at_home
@@ -173,7 +173,9 @@ SCHEMES: dict[str, Callable[[str, Resources], Any]] = {
 def public_url(url: str) -> str:
     """The URL without who connects."""
     scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+    if scheme == "duckdb":  # a path, in which @ is a letter like any other
+        return url
+    return f"{scheme}://{rest.removeprefix(_who(url)).partition('?')[0].rpartition('@')[2]}"
 
 
 def without_secrets(message: str, url: str) -> str:
@@ -187,11 +189,14 @@ def without_secrets(message: str, url: str) -> str:
 
 def _secrets(url: str) -> set[str]:
     """User and password as they are written and as they are meant, and the URL itself."""
-    secrets = {url}
-    try:
-        parts = urlsplit(url)
-        written = [parts.username, parts.password, parts.netloc.rpartition("@")[0]]
-        written += [value for key, value in parse_qsl(parts.query) if "password" in key or key in ("user", "passfile")]
-    except ValueError:
-        written = [url.partition("://")[2].rpartition("@")[0]]
-    return secrets | {form for one in written if one for form in (one, unquote(one))}
+    who = _who(url)
+    user, _, password = who.partition(":")
+    query = url.partition("://")[2].removeprefix(who).partition("?")[2]
+    named = [value for key, value in parse_qsl(query) if "password" in key or key in ("user", "passfile")]
+    return {form for secret in (url, who, user, password, *named) if secret for form in (secret, unquote(secret))}
+
+
+def _who(url: str) -> str:
+    """User and password, as PostgreSQL's driver finds them: before an @ and the first /. Unlike in other URLs, a ? or a
+    # may be part of a password."""
+    return url.partition("://")[2].partition("/")[0].rpartition("@")[0]

@@ -31,7 +31,6 @@ from quietrank.votes.formats.scan import (
     Ready,
     Scan,
     cannot_read,
-    first_line,
     identifier,
     quoted,
 )
@@ -132,7 +131,7 @@ def _is_same(path: Path, stamp: Stamp) -> bool:
 def open_files(source: object, dialect: Dialect, resources: Resources = ALL_OF_IT) -> Source:
     """Open all files that a path, a folder, a pattern, or a list of these stands for."""
     parts = paths.find(source)
-    stamps = stamped(parts)
+    stamps = stamps_of(parts)
     kind = kind_of(parts, dialect.input_format)
     _check_dialect(kind, dialect)
     engine = start_engine(resources)
@@ -140,8 +139,7 @@ def open_files(source: object, dialect: Dialect, resources: Resources = ALL_OF_I
     if kind == "PrefLib":
         return _preflib(engine, ready, stamps)
     scan = _scan(kind, ready, dialect, engine)
-    name = parts[0].name if len(parts) == 1 else f"{parts[0].name} and {len(parts) - 1} more"
-    return _source(engine, scan, name, ready, stamps)
+    return _source(engine, scan, paths.name_of([part.name for part in parts]), ready, stamps)
 
 
 def open_arrow(data: Any, name: str, resources: Resources = ALL_OF_IT) -> Source:
@@ -161,7 +159,7 @@ def open_arrow(data: Any, name: str, resources: Resources = ALL_OF_IT) -> Source
 # ---- which files, and what they are ----------------------------------------------------------------------------------
 
 
-def stamped(parts: Sequence[Part]) -> dict[Path, Stamp]:
+def stamps_of(parts: Sequence[Part]) -> dict[Path, Stamp]:
     """The stamp of every file, before anything is read; the same file twice would count its votes twice."""
     stamps: dict[Path, Stamp] = {}
     seen: dict[tuple[int, int], str] = {}
@@ -256,11 +254,11 @@ def _ready(engine: OwnEngine, part: Part, place: int, kind: str, dialect: Dialec
         return Ready(part, part_path, compression)
 
     def write(target: Any) -> None:
-        with text.opened(part_path, part.name, compression) as stream:
+        with text.open_bytes(part_path, part.name, compression) as stream:
             if encoding == "utf-8":
                 shutil.copyfileobj(stream, target)
             else:
-                text.copied(stream, target, part.name, encoding)
+                text.copy_as_utf8(stream, target, part.name, encoding)
 
     return Ready(part, _copy(engine, f"{place}.text", write))
 
@@ -292,20 +290,29 @@ def _source(
 ) -> Source:
     import duckdb
 
-    connection, keyed = engine.connection, any(file.part.keys for file in ready)
-    several = len(ready) > 1
-    plain = scan.sql(with_file=keyed)
-    numbered = f"(SELECT *, row_number() OVER () AS {ROW} FROM {scan.sql(with_file=keyed or several)})"
+    keyed = any(file.part.keys for file in ready)
+    plain, numbered = scan.sql(with_file=keyed), _numbered(scan.sql(with_file=keyed or len(ready) > 1))
     try:
         if keyed:
-            _require_new_columns(connection, scan, ready)
+            _require_new_columns(engine.connection, scan, ready)
             plain, numbered = _with_keys(plain, ready, f"v.* EXCLUDE ({FILE})"), _with_keys(numbered, ready, "v.*")
-        connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {plain}")
-        connection.raw_sql(f"CREATE TEMP VIEW quietrank_rows AS SELECT * FROM {numbered}")
-        votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
+        votes, rows = _views(engine, plain, numbered)
     except duckdb.Error as error:
         raise cannot_read(name, error) from None
     return Source(votes, rows, name, ready=ready, texts=scan.texts, stamps=stamps or {}, inexact=scan.inexact)
+
+
+def _numbered(rows: str) -> str:
+    return f"(SELECT *, row_number() OVER () AS {ROW} FROM {rows})"
+
+
+def _views(engine: OwnEngine, plain: str, numbered: str) -> tuple[ir.Table, ir.Table]:
+    """The rows, and the numbered rows, as tables of the engine."""
+    views = {"quietrank_votes": plain, "quietrank_rows": numbered}
+    for name, rows in views.items():
+        engine.connection.raw_sql(f"CREATE TEMP VIEW {name} AS SELECT * FROM {rows}")
+    votes, rows_in_order = map(engine.connection.table, views)
+    return votes, rows_in_order
 
 
 def _preflib(engine: OwnEngine, ready: tuple[Ready, ...], stamps: Mapping[Path, Stamp]) -> Source:
@@ -314,14 +321,10 @@ def _preflib(engine: OwnEngine, ready: tuple[Ready, ...], stamps: Mapping[Path, 
 
     if len(ready) > 1:
         raise VotesError("PrefLib files number their items each by itself, so they are read one at a time; give one")
-    (file,), connection = ready, engine.connection
-    scan = scan_preflib(file, connection)
+    (file,) = ready
+    scan = scan_preflib(file, engine.connection)
     try:
-        connection.raw_sql(f"CREATE TEMP VIEW quietrank_votes AS SELECT * FROM {scan.voters}")
-        connection.raw_sql(
-            f"CREATE TEMP VIEW quietrank_rows AS SELECT *, row_number() OVER () AS {ROW} FROM {scan.lines}"
-        )
-        votes, rows = connection.table("quietrank_votes"), connection.table("quietrank_rows")
+        votes, rows = _views(engine, scan.voters, _numbered(scan.lines))
     except duckdb.Error as error:
         raise cannot_read(file.name, error) from None
     return Source(votes, rows, file.name, ready=ready, stamps=stamps, codes=scan.codes)
@@ -357,8 +360,3 @@ def _with_keys(rows: str, ready: Sequence[Ready], columns: str) -> str:
 
 def _value(value: str | None) -> str:
     return "NULL::VARCHAR" if value is None else f"{quoted(value)}::VARCHAR"
-
-
-__all__ = [
-    "FILE", "ROW", "Dialect", "Source", "Stamp", "TextFile", "first_line", "open_arrow", "open_files",
-]  # fmt: skip

@@ -34,12 +34,11 @@ def with_place(table: ir.Table, column: str, names: ir.Table, place: str) -> ir.
 
 
 def with_askable(table: ir.Table, items: Items) -> ir.Table:
-    """The table, whose place_a and place_b are places on the list of items, with `askable`: whether to ask the pair."""
+    """The table, which has place_a and place_b, with `askable`: whether their pair is on the list of `items.pairs`."""
     import ibis
     import pyarrow as pa
 
-    if items.pairs is None:
-        return table.mutate(askable=ibis.literal(True))
+    assert items.pairs is not None
     low, high = zip(*items.pairs, strict=True)
     listed = ibis.memtable(pa.table({"low": pa.array(low, pa.int64()), "high": pa.array(high, pa.int64())}))
     ordered = table.mutate(

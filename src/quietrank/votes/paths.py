@@ -43,6 +43,11 @@ class Part:
         return "standard input" if self.is_standard_input else str(self.path)
 
 
+def name_of(names: Sequence[str]) -> str:
+    """How messages call several files."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
 def is_paths(source: object) -> bool:
     """Whether this is a path, or a list of paths."""
     if isinstance(source, list | tuple):
@@ -52,8 +57,8 @@ def is_paths(source: object) -> bool:
 
 def find(source: object) -> tuple[Part, ...]:
     """The files that a path, or each of several, stands for; in the order given, and by name within a folder."""
-    given = source if isinstance(source, list | tuple) else [source]
-    parts = tuple(part for one in given for part in _parts(one))
+    arguments = source if isinstance(source, list | tuple) else [source]
+    parts = tuple(part for one in arguments for part in _parts(one))
     _require_same_keys(parts)
     return parts
 
@@ -100,17 +105,17 @@ def _in_folder(folder: Path) -> list[Part]:
 
 def _matching(pattern: Path) -> list[Part]:
     fixed = _fixed(pattern)
-    found: dict[Path, Part] = {}
+    parts: dict[Path, Part] = {}
     for path in map(Path, sorted(glob.glob(str(pattern), recursive=True))):
         if any(_is_ignored(name) for name in path.relative_to(fixed).parts):
             continue
         for file in _walk(path, frozenset()) if is_folder(path) else [path]:
-            found[file] = Part(file, _keys(file.relative_to(fixed)))
-    if not found:
+            parts[file] = Part(file, _keys(file.relative_to(fixed)))
+    if not parts:
         raise VotesError(
             f"there is no file {pattern}, and as a pattern it matches none; check it, and put patterns into quotes"
         )
-    return list(found.values())
+    return list(parts.values())
 
 
 def _fixed(pattern: Path) -> Path:

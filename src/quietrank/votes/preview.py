@@ -12,7 +12,7 @@ from typing import Any
 from quietrank.votes.cells import text
 from quietrank.votes.databases import Place
 from quietrank.votes.formats.scan import Dialect
-from quietrank.votes.private import Resources
+from quietrank.votes.private import ALL_OF_IT
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.long import Long
 from quietrank.votes.shapes.wide import Wide
@@ -42,11 +42,11 @@ def preview(
 ) -> Preview:
     """The columns and the first rows of a file, whatever it means; other words of `read_votes` change nothing."""
     dialect = Dialect(delimiter, encoding, sheet, input_format, header_rows)
-    opened = open_votes(source, dialect, Place(None, None, None, None), Resources.of(None, None, None))
+    opened = open_votes(source, dialect, Place(), ALL_OF_IT)
     shown = opened.columns[:MOST_COLUMNS]
-    read = opened.read(shown)
-    table = read.table.select([text(read.table[name]).name(f"c{place}") for place, name in enumerate(shown)])
-    rows = collect(read, table.limit(ROWS), "looking at the first rows").to_pylist()
+    raw = opened.read(shown)
+    table = raw.table.select([text(raw.table[name]).name(f"c{place}") for place, name in enumerate(shown)])
+    rows = collect(raw, table.limit(ROWS), "looking at the first rows").to_pylist()
     return Preview(opened.columns, tuple(tuple(map(_cell, row.values())) for row in rows))
 
 
@@ -65,9 +65,9 @@ def answers(votes: Votes) -> tuple[str, ...]:
         return ()
     table = votes.source.table
     words = [table.select(word=text(table[name])).distinct() for name in columns[:MOST_COLUMNS]]
-    found = (words[0] if len(words) == 1 else ibis.union(*words, distinct=True)).limit(MOST_WORDS + 1)
-    listed = [word for word in collect(votes.source, found, "looking at the answers")["word"].to_pylist() if word]
-    return () if len(listed) > MOST_WORDS else tuple(sorted(listed))
+    distinct = (words[0] if len(words) == 1 else ibis.union(*words, distinct=True)).limit(MOST_WORDS + 1)
+    answered = [word for word in collect(votes.source, distinct, "looking at the answers")["word"].to_pylist() if word]
+    return () if len(answered) > MOST_WORDS else tuple(sorted(answered))
 
 
 def _answer_columns(votes: Votes) -> Sequence[str]:

@@ -1,6 +1,8 @@
-"""How much of the machine may be used in; an engine of our own out, with a private folder for what does not fit into
-memory and for copies of votes in another form. The folder is deleted with the engine's connection or, at the latest,
-with the process."""
+"""Limits on memory, threads and temporary files in, a DuckDB engine of our own out.
+
+It has a private folder for what does not fit into memory, and for copies of votes in another form. The folder is
+deleted with the engine's connection or, at the latest, with the process.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ class Resources:
 
     def require_none(self, engine: str) -> None:
         """Refuse what only quietrank's own engine would follow."""
-        given = {"memory_limit": self.memory, "threads": self.threads, "temp_dir": self.folder}
-        for name, value in given.items():
+        limits = {"memory_limit": self.memory, "threads": self.threads, "temp_dir": self.folder}
+        for name, value in limits.items():
             if value is not None:
                 raise VotesError(
                     f"{option(name)} is for quietrank's own engine, and these votes are counted in {engine}; leave it "
@@ -120,6 +122,7 @@ class OwnEngine:
 
 
 def start_engine(resources: Resources = ALL_OF_IT) -> OwnEngine:
+    """A new engine in memory, which nobody else uses."""
     import ibis
 
     connection = ibis.duckdb.connect()

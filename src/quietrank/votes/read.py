@@ -21,7 +21,7 @@ from quietrank.votes.shapes.answer_names import ANSWER_NAMES
 from quietrank.votes.shapes.long_names import underscored
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
 from quietrank.votes.shapes.pair_columns import PairColumns
-from quietrank.votes.shapes.registry import Asked, recognise
+from quietrank.votes.shapes.registry import Request, recognise
 from quietrank.votes.shapes.shape import DAY, PERSON_NAMES, VOTE_ID, Shape, called, listed, require_column
 from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import collect, no_votes, open_votes
@@ -348,11 +348,11 @@ def read_votes(
         "positions": flag("positions", positions), "version": version, "set": set,
     }  # fmt: skip
     spoken_for = () if by is None else (by,)
-    asked = Asked(roles, shape, pair_columns, ranking, unranked, sets, words, opened.codes, spoken_for)
+    request = Request(roles, shape, pair_columns, ranking, unranked, sets, words, opened.codes, spoken_for)
     if items is None and not items_from_votes and opened.codes:
         items = [name for name, _ in opened.codes]
     known = None if items is None else declare(items)
-    form = recognise(opened.columns, asked, known)
+    form = recognise(opened.columns, request, known)
     if (by is None) != (groups is None):
         raise VotesError(
             f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
@@ -365,12 +365,12 @@ def read_votes(
         raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
     condition = None if where is None else parse_where(where, opened.columns)
     daily = _daily(opened.columns, day_column, id)
-    read = opened.read((*form.columns, *(condition.columns if condition else ()), *(daily.columns if daily else ())))
+    raw = opened.read((*form.columns, *(condition.columns if condition else ()), *(daily.columns if daily else ())))
     if condition is not None:
-        condition.marked(read.table)  # refuses now what cannot be compared
-    _require_countable(read, form)
-    _require_as_written(read, form, daily)
-    declared = _items_in(read, form) if known is None else known
+        condition.marked(raw.table)  # refuses now what cannot be compared
+    _require_countable(raw, form)
+    _require_as_written(raw, form, daily)
+    declared = _items_in(raw, form) if known is None else known
     if pairs is not None:
         declared = with_pairs(declared, _require_no_sets(pairs, form))
     if form.set_size != declared.shown:
@@ -378,7 +378,7 @@ def read_votes(
     form = form.with_items(declared)
     group_names = None if groups is None else declare_groups(groups)
     return Votes(
-        read, form, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of,
+        raw, form, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of,
         words.bothbad is BothBad.DROP, condition, daily,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""People in, some of them out: those whose ids, as text, have an MD5 that starts with so many zero bits.
+"""Rows of all people in, those of a sample out: of people whose id, as text, has an MD5 with so many leading zero bits.
 
 Whether somebody is in the sample follows from their own id and from nothing else, so that nobody who comes or goes
 changes whether another is, and it is the same on every engine. MD5 only spreads ids evenly; privacy asks nothing of it
@@ -31,8 +31,8 @@ def sampled(rows: ir.Table, people: ir.Table | None, bits: int) -> ir.Table:
     if LOT in rows.columns:
         return rows.filter(rows[LOT] >= bits)
     if people is None:
-        return rows.filter(drawn(rows.person, bits))
-    chosen = people.filter(drawn(people.person, bits)).select(who="person").distinct()
+        return rows.filter(in_sample(rows.person, bits))
+    chosen = people.filter(in_sample(people.person, bits)).select(who="person").distinct()
     return rows.semi_join(chosen, [("person", "who")]).select(*rows.columns).view()
 
 
@@ -42,7 +42,7 @@ def require_ids(votes: Votes, bits: int) -> None:
         raise AssertionError("people without ids cannot be sampled by them")
 
 
-def drawn(person: ir.Value, bits: int) -> ir.Value:
+def in_sample(person: ir.Value, bits: int) -> ir.Value:
     """Whether the MD5 of this id starts with so many zero bits."""
     zeros, rest = divmod(bits, 4)
     digits = _md5(person)
@@ -54,7 +54,7 @@ def lot(person: ir.Value) -> ir.Value:
     """With how many zero bits the MD5 of this id starts; no more are counted than are ever asked for."""
     import ibis
 
-    return ibis.cases(*((~drawn(person, k + 1), k) for k in range(MOST_BITS)), else_=MOST_BITS).cast("int8")
+    return ibis.cases(*((~in_sample(person, k + 1), k) for k in range(MOST_BITS)), else_=MOST_BITS).cast("int8")
 
 
 def _md5(person: ir.Value) -> ir.Value:

@@ -19,7 +19,7 @@ from quietrank.votes.read import Votes
 from quietrank.votes.sample import LOT
 from quietrank.votes.shapes.best_worst import ANSWER_FLAWS, SET_FLAWS
 from quietrank.votes.shapes.shape import UNANSWERED
-from quietrank.votes.sources import kept
+from quietrank.votes.sources import temporary_table
 from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def snapshot(votes: Votes, *, named: bool) -> Iterator[ir.Table]:
     most = max(len(votes.items), len(votes.groups or ()))
     # A billion votes are kept for a while: no column is wider than it has to be.
     places = {name: place.cast("int16" if most < 2**15 else "int32") for name, place in coded.items()}
-    with kept(votes.source, rows.select(**columns, **small, **places)) as table:
+    with temporary_table(votes.source, rows.select(**columns, **small, **places)) as table:
         votes.source.require_unchanged()
         yield table
 

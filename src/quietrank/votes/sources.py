@@ -16,7 +16,7 @@ from quietrank.votes.databases import Place
 from quietrank.votes.engines import SPARK, engine_of
 from quietrank.votes.formats.csv import ragged_rows
 from quietrank.votes.formats.preflib import Codes
-from quietrank.votes.formats.scan import Dialect
+from quietrank.votes.formats.scan import Dialect, first_line
 from quietrank.votes.formats.text import first_undecodable
 from quietrank.votes.private import Resources
 
@@ -42,7 +42,7 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
     if not place.is_files:
         return _opened(_in_database(place, resources))
     # Recognised by module, not by class, so that none of these libraries is imported needlessly.
-    library, data = type(source).__module__.partition(".")[0], source
+    library = type(source).__module__.partition(".")[0]
     if paths.is_paths(source):
         return _opened(_in_files(source, dialect, place, resources))
     if place.engine == "spark":
@@ -53,7 +53,8 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
         resources.require_none(f"the {engine.title} of this Ibis table")
         return _opened(files.Source(table, None, "an Ibis table", engine))
     if library in _FRAMES:
-        frame: Any = data.collect() if type(data).__name__ == "LazyFrame" else data  # type: ignore[attr-defined]
+        data: Any = source
+        frame = data.collect() if type(data).__name__ == "LazyFrame" else data
         names = getattr(frame, "column_names" if library == "pyarrow" else "columns", None)
         if names is not None:
             columns = tuple(map(str, names))
@@ -107,7 +108,7 @@ def _copied(
         return files.open_arrow(named, f"a {library} table", resources)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise VotesError(
-            f"cannot read the {library} table ({files.first_line(error)}); give each column one type and its own name"
+            f"cannot read the {library} table ({first_line(error)}); give each column one type and its own name"
         ) from None
 
 
@@ -124,11 +125,12 @@ def collect_all(source: files.Source, queries: Mapping[str, ir.Table]) -> dict[s
 
 
 @contextmanager
-def kept(source: files.Source, rows: ir.Table, doing: str = "reading votes") -> Iterator[ir.Table]:
+def temporary_table(source: files.Source, rows: ir.Table, doing: str = "reading votes") -> Iterator[ir.Table]:
     """The rows in a table of the engine's own, which is dropped afterwards: they are read exactly once."""
+    by = "person" if "person" in rows.columns else None
     with ExitStack() as stack:
         with reading(source, doing):
-            table = stack.enter_context(source.engine.kept(rows, "person" if "person" in rows.columns else None))
+            table = stack.enter_context(source.engine.temporary_table(rows, by))
         yield table
 
 
@@ -164,4 +166,4 @@ def _unreadable(source: files.Source, error: Exception) -> VotesError:
                 f"{text.file.name} has rows that do not fit its header, such as {'; '.join(bad)}; fix them, "
                 f"or say which character separates the columns with {option('delimiter')}"
             )
-    return VotesError(f"{source.name} cannot be read ({source.in_words(files.first_line(error))}); fix the file")
+    return VotesError(f"{source.name} cannot be read ({source.in_words(first_line(error))}); fix the file")

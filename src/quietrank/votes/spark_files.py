@@ -17,7 +17,7 @@ from typing import Any
 from quietrank.errors import VotesError, option
 from quietrank.votes import paths
 from quietrank.votes.engines import SPARK
-from quietrank.votes.files import Source, kind_of, stamped
+from quietrank.votes.files import Source, kind_of, stamps_of
 from quietrank.votes.formats.csv import scan_csv
 from quietrank.votes.formats.parquet import scan_parquet
 from quietrank.votes.formats.scan import Dialect, Ready, first_line
@@ -55,18 +55,18 @@ def connect_spark() -> Any:
 
 def open_in_spark(source: object, dialect: Dialect) -> Source:
     """All files that a path, a folder, a pattern, or a list of these stands for; a URL such as hdfs:// is Spark's."""
-    given = [str(one) for one in (source if isinstance(source, list | tuple) else [source])]
+    addresses = [str(one) for one in (source if isinstance(source, list | tuple) else [source])]
     if dialect.encoding or dialect.sheet or dialect.header_rows:
         raise VotesError(
             f"{option('encoding')}, {option('sheet')} and {option('header_rows')} are for quietrank's own engine; "
             f"leave {option('engine', 'spark')} out, or convert the votes to Parquet"
         )
-    if any("://" in one for one in given):
-        return _open_remote(given, dialect)
-    parts = paths.find(given)
+    if any("://" in one for one in addresses):
+        return _open_remote(addresses, dialect)
+    parts = paths.find(addresses)
     if any(part.is_standard_input for part in parts):
         raise VotesError(f"Spark does not read standard input; leave {option('engine', 'spark')} out")
-    stamps = stamped(parts)
+    stamps = stamps_of(parts)
     kind = kind_of(parts, dialect.input_format)
     _require_readable(kind)
     packing = {part.path: "none" if kind == "parquet" else compression_of(part.path) for part in parts}
@@ -86,21 +86,20 @@ def open_in_spark(source: object, dialect: Dialect) -> Source:
     backend = connect_spark()
     frames = [
         _read(backend, kind, [f"file://{path.resolve()}" for path in files], base, columns, options)
-        for base, files in _by_base(given).items()
+        for base, files in _by_base(addresses).items()
     ]
-    name = parts[0].name if len(parts) == 1 else f"{parts[0].name} and {len(parts) - 1} more"
+    name = paths.name_of([part.name for part in parts])
     return _source(backend, frames, name, stamps=stamps, inexact=inexact)
 
 
-def _open_remote(given: Sequence[str], dialect: Dialect) -> Source:
+def _open_remote(addresses: Sequence[str], dialect: Dialect) -> Source:
     """Files that only Spark can see."""
-    kind = dialect.input_format or ("csv" if all(one.endswith((".csv", ".csv.gz")) for one in given) else "parquet")
+    kind = dialect.input_format or ("csv" if all(one.endswith((".csv", ".csv.gz")) for one in addresses) else "parquet")
     _require_readable(kind)
     backend = connect_spark()
     options = {"sep": dialect.delimiter} if dialect.delimiter else {}
-    first = re.sub(r"//[^/@]*@", "//", given[0])  # without who connects
-    name = first if len(given) == 1 else f"{first} and {len(given) - 1} more"
-    return _source(backend, [_read(backend, kind, [one], None, None, options) for one in given], name)
+    name = paths.name_of([re.sub(r"//[^/@]*@", "//", url) for url in addresses])  # without who connects
+    return _source(backend, [_read(backend, kind, [one], None, None, options) for one in addresses], name)
 
 
 def _require_readable(kind: str) -> None:
@@ -111,10 +110,10 @@ def _require_readable(kind: str) -> None:
         )
 
 
-def _by_base(given: Sequence[str]) -> dict[Path | None, list[Path]]:
+def _by_base(addresses: Sequence[str]) -> dict[Path | None, list[Path]]:
     """The files of each folder or pattern, whose names of folders below are columns; a single file has none."""
     files: dict[Path | None, list[Path]] = {}
-    for one in given:
+    for one in addresses:
         parts = paths.find([one])
         base = paths.base_of(one) if parts[0].keys else None
         files.setdefault(base, []).extend(part.path for part in parts)
@@ -138,7 +137,7 @@ def _read(
             header="true", quote='"', escape='"', multiLine="true", mode="FAILFAST", enforceSchema="false",
             columnPruning="false", encoding="UTF-8",
         )  # fmt: skip
-        return _checked(_with_columns(reader, columns).csv(files))
+        return _with_readable_cells(_with_columns(reader, columns).csv(files))
     except SPARK.errors as error:
         raise VotesError(f"Spark cannot read {files[0]} ({first_line(error)}); check the path") from None
     finally:
@@ -153,7 +152,7 @@ def _with_columns(reader: Any, columns: tuple[str, ...] | None) -> Any:
     return reader.schema(StructType([StructField(name, StringType()) for name in columns]))
 
 
-def _checked(frame: Any) -> Any:
+def _with_readable_cells(frame: Any) -> Any:
     """The cells, where none was unreadable: two people must not become one by the same replacement character."""
     from pyspark.sql import functions
 

@@ -33,7 +33,7 @@ from quietrank.votes.sample import require_ids, sampled
 from quietrank.votes.scatter import scatter_sums
 from quietrank.votes.sets import shown_columns, sides
 from quietrank.votes.snapshot import number_of_votes, snapshot
-from quietrank.votes.sources import collect, collect_all, kept, no_votes
+from quietrank.votes.sources import collect, collect_all, no_votes, temporary_table
 from quietrank.votes.tallies import AnyTally, PairTally, PeopleByVotes, SetTally, Tallies, Tally
 
 if TYPE_CHECKING:
@@ -83,17 +83,18 @@ class Counting:
 def counting(
     votes: Votes, bounded: Bounded, *, by_pair: bool = False, may_be_empty: bool = False, again: bool = False
 ) -> Iterator[Counting]:
-    """The same for whoever asks `again` about the votes that were counted: their snapshot goes only afterwards."""
+    """The same, with the votes that were counted. `again`: the caller will ask about them once more, so their snapshot
+    stays until this context ends."""
     alone = None if again else _count_unread(votes, bounded, by_pair=by_pair)
     if alone is not None:
         tallies = _tallies(votes, bounded, alone, by_pair=by_pair, may_be_empty=may_be_empty)
         yield Counting(tallies, votes.source, None)
         return
     if again and not by_pair and by_row.applies(votes, bounded):
-        with by_row.taking(votes) as table:
-            rows = by_row.counted(votes, bounded, table)
+        with by_row.wide_snapshot(votes) as table:
+            rows = by_row.count_rows(votes, bounded, table)
             if rows is not None:
-                of_items = _Counted(rows.by_item, rows.votes, rows.people)
+                of_items = _Sums(rows.by_item, rows.votes, rows.people)
                 tallies = _tallies(votes, bounded, of_items, by_pair=False, may_be_empty=may_be_empty)
                 sums = partial(by_row.item_sums, votes, bounded, table)
                 yield Counting(tallies, votes.source, sums(), lambda bits: nullcontext(sums(bits)))
@@ -102,14 +103,14 @@ def counting(
         yield taken.counted(bounded, by_pair=by_pair, may_be_empty=may_be_empty)
 
 
-def _count_unread(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Counted | None:
+def _count_unread(votes: Votes, bounded: Bounded, *, by_pair: bool) -> _Sums | None:
     """The sums from one query, where that needs no snapshot; None if it does."""
     if _stand_alone(votes, bounded):
         return _count_alone(votes, by_pair=by_pair)
     if not by_row.applies(votes, bounded):
         return None
-    rows = by_row.counted(votes, bounded, votes.by_row())
-    return None if rows is None else _Counted(rows.by_pair if by_pair else rows.by_item, rows.votes, rows.people)
+    rows = by_row.count_rows(votes, bounded, votes.by_row())
+    return None if rows is None else _Sums(rows.by_pair if by_pair else rows.by_item, rows.votes, rows.people)
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,10 @@ class Taken:
             queries["sets"] = _set_sums(weighed)
         if bounded.unit is Unit.PERSON and self.people is not None:
             queries["people"] = _number_of(self.people)
-        rows, answers = self._asked(queries)
+        rows, answers = self._answers_to(queries)
         people = int(_integers(answers["people"]["people"])[0]) if "people" in answers else None
         sets = _columns(answers["sets"]) if "sets" in answers else None
-        counted = _Counted(_columns(answers["sums"]), rows, people, sets)
+        counted = _Sums(_columns(answers["sums"]), rows, people, sets)
         tallies = _tallies(votes, bounded, counted, by_pair=by_pair, may_be_empty=may_be_empty)
         return Counting(tallies, votes.source, weighed, partial(self._sample, bounded))
 
@@ -158,13 +159,13 @@ class Taken:
         require_ids(self.votes, bits)
         if one_pass.applies(self.marked, bounded):
             yield one_pass.usable(sampled(self.marked, None, bits), bounded)
-        elif not self.votes.source.engine.keeps:
+        elif not self.votes.source.engine.reuses_tables:
             yield weigh(sampled(self.usable, self.people, bits), bounded)
         else:
-            with kept(self.votes.source, sampled(self.usable, self.people, bits), MEASURING) as rows:
+            with temporary_table(self.votes.source, sampled(self.usable, self.people, bits), MEASURING) as rows:
                 yield weigh(rows, bounded)
 
-    def _in_one_pass(self, bounded: Bounded) -> _Counted:
+    def _in_one_pass(self, bounded: Bounded) -> _Sums:
         import pyarrow.compute as pc
 
         answer = collect(self.votes.source, one_pass.everything(self.marked, bounded))
@@ -173,18 +174,18 @@ class Taken:
         rows = check.require_usable(self.votes, self.bounded, self.marked, halved)
         people = int(pc.sum(answer["people"]).as_py() or 0) if bounded.unit is Unit.PERSON else None
         used = answer.filter(pc.equal(answer["used"], 1)).drop_columns(["used", "flaw", "people"])
-        return _Counted(_columns(used), rows, people)
+        return _Sums(_columns(used), rows, people)
 
     def people_by_votes(self, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
         """How many people gave 1, 2 to 3, 4 to 7, … votes, or answers where those on one pair are averaged."""
         assert self.people is not None
         histogram = people_by_votes(self.usable, self.people, bins, one_per_pair=one_per_pair)
-        _, answers = self._asked({"histogram": histogram})
+        _, answers = self._answers_to({"histogram": histogram})
         counts = np.zeros(bins, dtype=np.int64)
         counts[_integers(answers["histogram"]["bin"])] = _integers(answers["histogram"]["people"])
         return PeopleByVotes(self.votes.items, counts)
 
-    def _asked(self, queries: dict[str, ir.Table]) -> tuple[int, dict[str, Any]]:
+    def _answers_to(self, queries: dict[str, ir.Table]) -> tuple[int, dict[str, Any]]:
         """How many votes there are, before any is dropped, and the answers to these queries; refused if there are
         votes that cannot be used."""
         flaws = check.flaw_counts(self.marked)
@@ -205,8 +206,8 @@ def taking(votes: Votes, bounded: Bounded) -> Iterator[Taken]:
         marked, people = check.marked(votes, bounded, table), None
         if bounded.counts_people:
             people = votes_of_people(marked)
-            if votes.source.engine.keeps:  # it is needed more than once
-                people = stack.enter_context(kept(votes.source, people, "counting votes"))
+            if votes.source.engine.reuses_tables:  # it is needed more than once
+                people = stack.enter_context(temporary_table(votes.source, people, "counting votes"))
         yield Taken(votes, marked, people, bounded)
 
 
@@ -216,7 +217,7 @@ def _number_of(people: ir.Table) -> ir.Table:
     return named.agg(people=named.count())
 
 
-def _tallies(votes: Votes, bounded: Bounded, counted: _Counted, *, by_pair: bool, may_be_empty: bool) -> Tallies:
+def _tallies(votes: Votes, bounded: Bounded, counted: _Sums, *, by_pair: bool, may_be_empty: bool) -> Tallies:
     if counted.rows == 0 and not may_be_empty:
         raise no_votes(votes.source)
     make = _by_pair if by_pair and not votes.items.in_sets else _by_item
@@ -232,7 +233,7 @@ def _tallies(votes: Votes, bounded: Bounded, counted: _Counted, *, by_pair: bool
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
+class _Sums:
     """Sums by item or pair (and group), and the number of rows and people before any was dropped."""
 
     sums: dict[str, Integers]
@@ -373,7 +374,7 @@ def _stand_alone(votes: Votes, bounded: Bounded) -> bool:
     return not (bounded.counts_people or shape.counts or shape.gives_places or shape.in_sets or special)
 
 
-def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
+def _count_alone(votes: Votes, *, by_pair: bool) -> _Sums | None:
     """The sums of every row, grouped by name before the names are looked up; None if a row is invalid."""
     rows, items = votes.rows(), names_table(votes.items.names)
     if by_pair:
@@ -390,7 +391,7 @@ def _count_alone(votes: Votes, *, by_pair: bool) -> _Counted | None:
     if any(table[name].null_count for name in keys) or _integers(table["flawed"]).any():
         return None  # the snapshot's checks say what is wrong
     sums = {name: _integers(table[name]) for name in (*keys, *SUMS)}
-    return _Counted(sums, int(sums["rows"].sum()) // (1 if by_pair else 2))
+    return _Sums(sums, int(sums["rows"].sum()) // (1 if by_pair else 2))
 
 
 def _alone_by_pair(rows: ir.Table) -> ir.Table:

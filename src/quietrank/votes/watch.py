@@ -1,4 +1,4 @@
-"""What is being done in, told to whoever watches: a bar on a terminal, or nobody."""
+"""A step of counting in, a call to whoever watches it out: for a progress bar on a terminal, or in the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A condition in words of SQL in, a column of yes and no out: which rows of a table count.
+"""A condition in SQL in, a column of true and false out: which rows of a table count.
 
 A condition looks at a row's own columns only, and always says the same about the same row: then it is a map applied to
 each unit by itself (docs/proofs/filter.md). So what may be in it is listed here, and everything else is refused: other
@@ -17,6 +17,7 @@ from quietrank.errors import VotesError, option
 from quietrank.votes.cells import lowered, trimmed
 from quietrank.votes.cells import text as as_text
 from quietrank.votes.engines import SQLITE, Engine, engine_of
+from quietrank.votes.formats.scan import first_line
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -74,13 +75,11 @@ def _parsed(condition: object) -> Any:
         raise _refusal(f"it is longer than {LONGEST} characters")
     try:
         clause = sqlglot.parse_one(f"WHERE {condition}", into=exp.Where, dialect="duckdb")
-    except (SqlglotError, RecursionError) as error:
-        raise _refusal(f"it cannot be read ({_first_line(error)})") from None
+    except RecursionError:
+        raise _refusal("it cannot be read (it is nested too deeply)") from None
+    except SqlglotError as error:
+        raise _refusal(f"it cannot be read ({first_line(error)})") from None
     return clause.this
-
-
-def _first_line(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error).strip().splitlines()[0]
 
 
 _OPERANDS = {"this", "expression"}
@@ -99,9 +98,9 @@ else), each with the arguments that are understood here"""
 
 
 def _require_allowed(node: Any) -> None:
-    given = {name for name, value in node.args.items() if value not in (None, False, [])}
+    arguments = {name for name, value in node.args.items() if value not in (None, False, [])}
     known = _NODES.get(type(node).__name__)
-    if known is None or given - known:
+    if known is None or arguments - known:
         raise _not_allowed(node)
 
 

@@ -181,7 +181,9 @@ def test_more_items_than_declared_and_sets_that_are_not_in_the_design_file(tmp_p
         ("version,number,item1\n1,1,tea\n", "no column that numbers its sets"),
         ("version,set,item1\n", "has no sets"),
         ("version,set,item1\n1,1\n", "line 2 of .* has 2 cells, and the header 3"),
+        ("version,set,item1,item2\n\n1,1,tea,tea\n", "line 3 of .* has 'tea' twice"),
         ("", "is empty"),
+        ("\n\n", "is empty"),
     ],
 )
 def test_a_design_file_that_makes_no_sense_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Boards: look at a board, and publish the days that are over."""
+"""The page Boards: a board of the folder in, how it stands out; and the days that are over are published."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from quietrank.app import tasks
 from quietrank.app.pages.desk import Desk, Runner
-from quietrank.app.pages.frame import card, errors_for, field, html, label, message_for, page, row, sentence, working
+from quietrank.app.pages.frame import (
+    card,
+    errors_for,
+    html,
+    label,
+    message_for,
+    page,
+    row,
+    select_field,
+    sentence,
+    text_field,
+    working,
+)
 from quietrank.app.tasks import BoardShown
-from quietrank.app.wishes import Survey
 from quietrank.app.work import Job, State
 
 FORM = "form-boards"
@@ -74,7 +85,7 @@ def boards_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
     @reactive.effect
     @reactive.event(input.update)
     async def _update() -> None:
-        survey = _source(desk)
+        survey = desk.survey()
         if survey is None:
             await desk.complain(FORM, {"boards-all": "Choose the file of votes on the page Votes first."})
             return
@@ -106,7 +117,7 @@ def boards_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
     def update_form() -> TagChild:
         if shown() is None:
             return None
-        looked, survey = desk.looked(), _source(desk)
+        looked, survey = desk.looked(), desk.survey()
         if looked is None or survey is None:
             return card(
                 "Publish the days that are over",
@@ -117,18 +128,9 @@ def boards_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
             "Publish the days that are over",
             tags.p(f"From {survey.name}. Days that were counted are not counted again; this costs nothing more."),
             row(
-                field(
-                    ui.input_select("day_column", label("When a vote was cast", "--day-column"), columns),
-                    "boards-day_column",
-                ),
-                field(
-                    ui.input_select("id", label("Which vote it is", "--id"), {"": "no such column"} | columns),
-                    "boards-id",
-                ),
-                field(
-                    ui.input_text("until", label("Last day that is over", "--until"), placeholder="yesterday"),
-                    "boards-until",
-                ),
+                select_field("day_column", "When a vote was cast", columns, "--day-column"),
+                select_field("id", "Which vote it is", {"": "no such column"} | columns, "--id"),
+                text_field("until", "Last day that is over", "--until", example="yesterday"),
             ),
             ui.input_action_button("update", "Publish them", class_="main"),
         )
@@ -137,11 +139,6 @@ def boards_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
     def report() -> Iterator[str]:
         board = shown()
         yield "" if board is None else board.report or ""
-
-
-def _source(desk: Desk) -> Survey | None:
-    """The file that was chosen on the page Votes, and how it is read."""
-    return desk.survey()
 
 
 def _last(board: BoardShown) -> TagList:

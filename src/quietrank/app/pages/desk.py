@@ -13,6 +13,7 @@ from shiny import reactive
 from shiny.session import Session
 
 from quietrank.app import orders
+from quietrank.app.scratch import ORDERS
 from quietrank.app.tasks import Looked
 from quietrank.app.wishes import Survey
 from quietrank.app.work import Job, State
@@ -24,7 +25,6 @@ OFTEN = 0.25
 MOST_KEPT = 300
 USUAL_EPSILON = 1
 """in the fields of the plan and of the release, until somebody says otherwise"""
-ORDERS = "orders"
 
 
 @dataclass
@@ -108,6 +108,10 @@ class Desk:
 Then = Callable[[Job], Any]
 
 
+async def _tell_nobody(done: Job) -> None:
+    pass
+
+
 class Runner:
     """One kind of work of a page, one at a time; its progress is shown at `place`."""
 
@@ -117,16 +121,26 @@ class Runner:
         self._now: reactive.Value[tuple[Job, Then] | None] = reactive.Value(None, name="now")
         self._ticks: reactive.Value[int] = reactive.Value(0, name="ticks")
         self._timer: asyncio.Task[None] | None = None
-        desk.session.on_ended(self.stop)
+        desk.session.on_ended(self._end)
         reactive.effect(self._watch)
 
     def start(self, job: Job, then: Then, *, outlives_window: bool = False) -> None:
         """Watch a job, in place of the one before, and call `then` with it when it has ended."""
-        self.stop()
+        self._end()
         self.outlives_window = outlives_window
         self._now.set((job, then))
 
     def stop(self) -> None:
+        """End what is running, because nobody asks for it any more: its result, even if it just came, is not told."""
+        if self.outlives_window:
+            return
+        self.cancel()
+        with reactive.isolate():
+            now = self._now()
+        if now is not None:
+            self._now.set((now[0], _tell_nobody))
+
+    def _end(self) -> None:
         """End what is running; an order that others may wait for is left alone."""
         if not self.outlives_window:
             self.cancel()

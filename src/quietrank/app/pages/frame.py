@@ -1,4 +1,4 @@
-"""The pieces that all pages are made of: fields with the option of the command line beside them, messages, progress."""
+"""Texts and values in, the pieces of a page out: fields with their option of the command line, messages, progress."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shiny import ui
+from shiny.module import resolve_id
 from shiny.ui import Tag, TagChild, tags
 
 MORE_PRIVATE, MORE_ACCURATE = "← smaller: more private", "larger: more accurate →"
 
 
-def label(text: str, option: str | None = None) -> Tag:
+# ---- fields: `name` is that of the input, `option` the same on the command line --------------------------------------
+
+
+def label(text: str, option: str | None = None) -> Tag | str:
     """What a field is called, here and on the command line."""
-    return tags.span(text, *([] if option is None else [tags.code(option)]))
+    return text if option is None else tags.span(text, tags.code(option))
 
 
 def message_for(field: str) -> Tag:
@@ -22,10 +26,72 @@ def message_for(field: str) -> Tag:
     return tags.p({"class": "error", "data-for": field, "role": "alert", "hidden": ""})
 
 
-def field(control: Tag, name: str, hint: TagChild = None, when: str | None = None) -> Tag:
-    """A field with its hint and the place for what is wrong with it; `when` says for which choices it is there."""
+def field(name: str, control: Tag, hint: TagChild = None, when: str | None = None) -> Tag:
+    """An input with its hint and the place for what is wrong with it; `when` says for which choices it is there."""
     about = [] if hint is None else [tags.p({"class": "hint"}, hint)]
-    return tags.div({} if when is None else {"data-when": when, "hidden": ""}, control, *about, message_for(name))
+    shown: dict[str, Any] = {} if when is None else {"data-when": _on_this_page(when), "hidden": ""}
+    return tags.div(shown, control, *about, message_for(resolve_id(name)))
+
+
+def fields_when(when: str, *parts: TagChild) -> Tag:
+    """Several fields that are there for some choices only."""
+    return tags.div({"data-when": _on_this_page(when)}, *parts)
+
+
+def _on_this_page(when: str) -> str:
+    """Choices such as "shape=wide shape=rankings", with the names that the inputs of this page have in a browser."""
+    choices = (choice.partition("=") for choice in when.split(" "))
+    return " ".join(f"{resolve_id(name)}={value}" for name, _, value in choices)
+
+
+def number_field(
+    name: str,
+    text: str,
+    value: float | None,
+    option: str | None = None,
+    *,
+    hint: TagChild = None,
+    when: str | None = None,
+    **limits: float,
+) -> Tag:
+    control = ui.input_numeric(name, label(text, option), value, **limits)  # type: ignore[arg-type]
+    return field(name, control, hint, when)
+
+
+def text_field(
+    name: str,
+    text: str,
+    option: str | None = None,
+    value: str = "",
+    *,
+    example: str | None = None,
+    hint: TagChild = None,
+    when: str | None = None,
+) -> Tag:
+    return field(name, ui.input_text(name, label(text, option), value, placeholder=example), hint, when)
+
+
+def select_field(
+    name: str,
+    text: str,
+    choices: Iterable[str] | dict[str, str],
+    option: str | None = None,
+    *,
+    selected: str | None = None,
+    hint: TagChild = None,
+    when: str | None = None,
+) -> Tag:
+    listed = choices if isinstance(choices, dict) else list(choices)
+    return field(name, ui.input_select(name, label(text, option), listed, selected=selected), hint, when)
+
+
+def radio_field(
+    name: str, text: str, choices: dict[str, str], option: str | None = None, *, hint: TagChild = None
+) -> Tag:
+    return field(name, ui.input_radio_buttons(name, label(text, option), choices), hint)
+
+
+# ---- parts of a page -------------------------------------------------------------------------------------------------
 
 
 def row(*fields: TagChild) -> Tag:

@@ -1,4 +1,4 @@
-"""History: every payment from a budget, and the release that it bought."""
+"""The page History: a budget in, every payment from it out, and the release that it bought."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan: sizes and ε in, what accuracy to expect out; or the accuracy in, and ε out. No data is involved."""
+"""The page Plan: sizes and ε in, what accuracy to expect out; or the accuracy in, and ε out. No data is involved."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from quietrank.app.pages.frame import (
     card,
     ends,
     errors_for,
-    field,
+    fields_when,
     label,
     message_for,
+    number_field,
     page,
     per_cent,
     row,
+    select_field,
     step_button,
     table,
     working,
@@ -43,21 +45,16 @@ def plan_ui() -> Tag:
                 card(
                     "The survey",
                     row(
-                        field(ui.input_numeric("items", label("Items", "--items"), 6, min=2), "plan-items"),
-                        field(ui.input_numeric("people", label("People", "--people"), 300, min=1), "plan-people"),
+                        number_field("items", "Items", 6, "--items", min=2),
+                        number_field("people", "People", 300, "--people", min=1),
                     ),
                     row(
-                        field(
-                            ui.input_numeric("per_person", label("Votes each", "--per-person"), 15, min=1),
-                            "plan-per_person",
-                        ),
-                        field(
-                            ui.input_select(
-                                "one_per_pair",
-                                label("The same pair", "--one-per-pair"),
-                                {"yes": "is asked once", "no": "may be asked again"},
-                            ),
-                            "plan-one_per_pair",
+                        number_field("per_person", "Votes each", 15, "--per-person", min=1),
+                        select_field(
+                            "one_per_pair",
+                            "The same pair",
+                            {"yes": "is asked once", "no": "may be asked again"},
+                            "--one-per-pair",
                         ),
                     ),
                 ),
@@ -68,44 +65,12 @@ def plan_ui() -> Tag:
                         "What do you know?",
                         {"epsilon": "How strong the promise is: ε", "target": "How accurate it has to be"},
                     ),
-                    tags.div(
-                        {"data-when": "plan-asks=epsilon"},
-                        field(
-                            ui.input_numeric("epsilon", label("ε", "--epsilon"), USUAL_EPSILON, min=0.01, step=0.1),
-                            "plan-epsilon",
-                        ),
+                    fields_when(
+                        "asks=epsilon",
+                        number_field("epsilon", "ε", USUAL_EPSILON, "--epsilon", min=0.01, step=0.1),
                         ends(),
                     ),
-                    tags.div(
-                        {"data-when": "plan-asks=target"},
-                        ui.input_select(
-                            "target",
-                            label("I need", "--target"),
-                            {
-                                "top": "the top items right",
-                                "winner": "the winner right",
-                                "rank": "ranks that are nearly right",
-                            },
-                        ),
-                        row(
-                            field(
-                                ui.input_numeric("top_k", "How many top items", 3, min=1),
-                                "plan-top_k",
-                                when="plan-target=top",
-                            ),
-                            field(
-                                ui.input_numeric("times", "Right how often, of 10", 9, min=1, max=9.99, step=0.1),
-                                "plan-times",
-                                "9 means 9 times in 10.",
-                                when="plan-target=top plan-target=winner",
-                            ),
-                            field(
-                                ui.input_numeric("places", "Ranks off by at most, on average", 0.5, min=0.01, step=0.1),
-                                "plan-places",
-                                when="plan-target=rank",
-                            ),
-                        ),
-                    ),
+                    fields_when("asks=target", *_target_fields()),
                     message_for("plan-all"),
                 ),
             ),
@@ -122,6 +87,21 @@ def plan_ui() -> Tag:
             ),
         ),
     )
+
+
+def _target_fields() -> list[Tag]:
+    targets = {"top": "the top items right", "winner": "the winner right", "rank": "ranks that are nearly right"}
+    return [
+        ui.input_select("target", label("I need", "--target"), targets),
+        row(
+            number_field("top_k", "How many top items", 3, min=1, when="target=top"),
+            number_field(
+                "times", "Right how often, of 10", 9, min=1, max=9.99, step=0.1, hint="9 means 9 times in 10.",
+                when="target=top target=winner",
+            ),
+            number_field("places", "Ranks off by at most, on average", 0.5, min=0.01, step=0.1, when="target=rank"),
+        ),
+    ]  # fmt: skip
 
 
 OPTIONS = {

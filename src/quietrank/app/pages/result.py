@@ -1,4 +1,4 @@
-"""Result: a release that was paid for, its files, and other readings of the same noisy counts at no cost."""
+"""The page Result: a release that was paid for in; its files, and other readings of the same noisy counts, out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from shiny.ui import Tag, TagChild, tags
 from quietrank.app import tasks
 from quietrank.app.orders import fetch
 from quietrank.app.pages.desk import Desk, Runner
-from quietrank.app.pages.frame import card, field, html, label, message_for, page, row, sentence, step_button, working
+from quietrank.app.pages.frame import (
+    card,
+    html,
+    label,
+    message_for,
+    page,
+    row,
+    select_field,
+    sentence,
+    step_button,
+    working,
+)
 from quietrank.app.tasks import Shown
 from quietrank.app.work import Job, State
 from quietrank.errors import QuietrankError
@@ -109,10 +120,8 @@ def result_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
             tags.p({"class": "quiet"}, "Made from the same noisy counts. It costs nothing, however often you do it."),
             row(
                 ui.input_select("method", label("Ranked by", "--method"), list(methods), selected=method),
-                field(
-                    ui.input_select("scale", label("Scale", "--scale"), list(SCALES), selected=scale or SCALES[0]),
-                    "result-scale",
-                    when="result-method=bradley-terry",
+                select_field(
+                    "scale", "Scale", SCALES, "--scale", selected=scale or SCALES[0], when="method=bradley-terry"
                 ),
                 ui.input_numeric("level", label("Level in %", "--level"), 90, min=50, max=99.9),
                 ui.input_checkbox("simultaneous", label("For all items together", "--simultaneous")),

@@ -1,4 +1,4 @@
-"""All pages as one app: a head, a list of steps, and a section for each."""
+"""A folder of ledgers and boards in, the app out: a head, a list of steps, and a section for each page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from quietrank.app.pages.desk import Desk, House, Runner
 from quietrank.app.pages.frame import step_button, working
 from quietrank.app.pages.history import history_server, history_ui
 from quietrank.app.pages.plan import plan_server, plan_ui
-from quietrank.app.pages.release import release_server, release_ui
+from quietrank.app.pages.release import release_server
+from quietrank.app.pages.release_form import release_ui
 from quietrank.app.pages.result import result_server, result_ui
-from quietrank.app.pages.votes import votes_server, votes_ui
+from quietrank.app.pages.votes import votes_server
+from quietrank.app.pages.votes_form import votes_ui
 from quietrank.app.work import Job, State
 
 STEPS = {"plan": "1 Plan", "votes": "2 Votes", "release": "3 Release", "result": "4 Result"}

@@ -1,4 +1,4 @@
-"""The published perturbed MLE, sealed: noise inside the likelihood, and a little more on its minimiser.
+"""A promise in, the published perturbed MLE out, sealed: noise inside the likelihood, and a little on its minimiser.
 
 Minimise NLL(θ) + (γ/2)‖θ‖² + w·θ with Laplace noise w, round the minimiser to a lattice, and add a little more
 noise, because a computer has neither real-valued noise nor an exact minimiser. The argument is in
@@ -30,11 +30,13 @@ from quietrank.mechanisms.perturbed_mle.loss import (
     privacy_loss,
     require_protectable,
 )
-from quietrank.noise.lattice import LARGEST_SCALE, LaplaceNoise, ObjectiveNoise, laplace_privacy_loss, laplace_scale
+from quietrank.noise.lattice import LaplaceNoise, ObjectiveNoise, laplace_privacy_loss, laplace_scale
+from quietrank.noise.words import LARGEST_SCALE
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import Privacy
 from quietrank.promise.promise import Clip, Promise
+from quietrank.promise.rounding import float_above
 from quietrank.statistics.scores import SCORES
 from quietrank.statistics.statistic import Spread, Statistic
 
@@ -146,15 +148,10 @@ class PerturbedMLE(Mechanism):
         main = privacy_loss(noise.scale * plan.grid, plan.gamma, calibrated.privacy, plan.link)
         reach = seal_sensitivity(n, distance_bound(n, plan.gamma, plan.tolerance, plan.grid), plan.step)
         seal = laplace_privacy_loss(noise.seal.scale, reach)
-        return Cost.pure(_rounded_up(Fraction(main) + calibrated.promise.tallies_changed * Fraction(seal)))
+        return Cost.pure(float_above(Fraction(main) + calibrated.promise.tallies_changed * Fraction(seal)))
 
     def charged_as(self, statistic: Statistic) -> str:
         return self.name
-
-
-def _rounded_up(value: Fraction) -> float:
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""What a board keeps about people, day by day: confidential."""
+"""CONFIDENTIAL: votes with their days in, the exact counts of each day out, people bounded over all days together."""

@@ -20,7 +20,7 @@ from quietrank.votes.private import start_engine
 from quietrank.votes.read import Votes
 from quietrank.votes.shapes.shape import DAY, VOTE_ID
 from quietrank.votes.snapshot import judged
-from quietrank.votes.sources import kept, reading
+from quietrank.votes.sources import reading, temporary_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -85,14 +85,17 @@ def _vote_id(votes: Votes) -> str:
 def _staged(votes: Votes) -> Iterator[tuple[Any, str]]:
     """The rows in a table of a DuckDB connection that is ours: where they are, or fetched."""
     rows = _said(votes)
-    with kept(votes.source, rows) as table:
+    with temporary_table(votes.source, rows) as table:
         if votes.source.ours:
             yield table.get_backend().con, table.op().name
             return
         own = start_engine()
         with reading(votes.source, "fetching votes"):
-            fetched = table.to_pyarrow()  # noqa: F841  DuckDB finds it by its name
+            # The engine's own way: Ibis would take Spark's rows through pandas, where one row that names nobody makes
+            # all ids floating point, and somebody with a long id would be another person that night.
+            own.connection.con.register("fetched", votes.source.engine.fetch(table))
             own.connection.con.execute("CREATE TEMP TABLE staged AS SELECT * FROM fetched")
+            own.connection.con.unregister("fetched")
         yield own.connection.con, "staged"
 
 

@@ -1,5 +1,7 @@
-"""The confidential file of a board: who voted when, what is left of their limits, which votes were counted, and what
-was drawn. One transaction a day holds all of it; it is complete on the disk before anything is shown.
+"""The votes of a day in, what bounded people added out, kept in the confidential file of a board.
+
+The file says who voted when, what is left of their limits, which votes were counted, and what was drawn. One
+transaction a day holds all of it; it is complete on the disk before anything is shown.
 
 The log is the master of the public file: each of its lines is written here first, and copied afterwards.
 
@@ -114,9 +116,11 @@ class Kept:
     # ---- what arrived -----------------------------------------------------------------------------------------------
 
     def take(self, first: int, last: int, joined: Sequence[int]) -> dict[int, int]:
-        """Find the votes that are to be counted from day `first` to day `last`, in the table `fresh`; late ones are of
-        the first. `joined`: from which day on each item is listed; votes from before are not. Returns how many of them
-        have which flaw."""
+        """Fill the table `fresh` with the votes to count from day `first` to day `last`; late ones are of the first.
+
+        `joined`: from which day on each item is listed; votes on it from before are not counted. Returns how many of
+        the new rows have which flaw.
+        """
         self.db.execute("CREATE OR REPLACE TEMP TABLE joined (item INTEGER, since INTEGER)")
         self.db.executemany("INSERT INTO joined VALUES (?, ?)", list(enumerate(joined)))
         # A row is judged only if it is new, if its day is over, and if its person was not erased.
@@ -180,7 +184,8 @@ class Kept:
             self.db.execute(f"DELETE FROM today WHERE person IN (SELECT person FROM today WHERE met > {HEAVIEST})")
 
     def _used(self, gram: Sequence[int], limit: Limit) -> list[tuple[int, int, int, int]]:
-        """For each person who voted today: N, B and A."""
+        """For each person who voted today, the N, B and A of `Limit.weight`: what was reached before, today mixed with
+        the days before, and today alone."""
         self.db.execute("CREATE OR REPLACE TEMP TABLE gram (day SMALLINT, g BIGINT)")
         _insert(self.db, "gram", [(u, g) for u, g in enumerate(gram[:-1], 1) if g])
         product = _product(limit)

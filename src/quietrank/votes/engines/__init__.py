@@ -1,4 +1,4 @@
-"""The engines that votes can be counted in: one file for each, and their list."""
+"""An Ibis table in, the `Engine` that it lies in out: the list of all that votes can be counted in, one file each."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class Engine(ABC):
     arrays: ClassVar[bool] = True
     misreads: ClassVar[tuple[str, ...]] = ()
     """what Ibis writes into a query in a way that the engine reads as something else"""
-    keeps: ClassVar[bool] = True
-    """whether what several queries need is worth a table of its own"""
+    reuses_tables: ClassVar[bool] = True
+    """whether the result of a query that several others need is worth a temporary table"""
     groups_sides: ClassVar[bool] = False
     """whether it can group by a and by b in one reading (joins.by_either_side)"""
     windows: ClassVar[bool] = False
@@ -76,7 +76,7 @@ class Engine(ABC):
 
     @contextmanager
     def working(self, backend: Any) -> Iterator[None]:
-        """The connection, set so that queries mean what they mean elsewhere; as it was before, afterwards."""
+        """Within this the connection is set so that queries mean what they mean elsewhere; then it is set back."""
         yield
 
     def row_number(self) -> ir.Value:
@@ -102,7 +102,7 @@ class Engine(ABC):
         return None
 
     @contextmanager
-    def kept(self, rows: ir.Table, by: str | None = None) -> Iterator[ir.Table]:
+    def temporary_table(self, rows: ir.Table, by: str | None = None) -> Iterator[ir.Table]:
         """The rows in a temporary table inside the engine, which is dropped afterwards: wherever they come from, they
         are read exactly once. `by`: the column that later queries group by."""
         backend, name = rows.get_backend(), f"quietrank_{uuid.uuid4().hex}"

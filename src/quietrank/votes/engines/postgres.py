@@ -1,4 +1,4 @@
-"""PostgreSQL: text is compared as bytes whatever its collation; a role that may read and make temporary tables."""
+"""PostgreSQL: text is compared as bytes, whatever its collation. The role must be allowed to make temporary tables."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from quietrank.votes.engines.engine import (
     text_of_bytes,
     text_of_two,
 )
+from quietrank.votes.formats.scan import first_line
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -53,9 +54,8 @@ class PostgreSQL(Engine):
         import ibis
 
         dotted, capitals = text.replace("İ", "i̇"), _capitals()
-        smalls = "".join(
-            sign.lower() for sign in capitals
-        )  # one by one: at the end of a word Σ would be another letter
+        # One by one: at the end of a word Σ would be another letter.
+        smalls = "".join(sign.lower() for sign in capitals)
         in_bytes = builtin("octet_length", number_of_bytes)(self.as_bytes(dotted))
         short, long = (dotted.translate(capitals[:most], smalls[:most]) for most in (len(ASCII), None))
         return ibis.ifelse(in_bytes == dotted.length(), short, long)
@@ -71,7 +71,7 @@ class PostgreSQL(Engine):
         from psycopg import errors
 
         if isinstance(error, errors.InsufficientPrivilege):
-            return f"{_first_line(error)}: {_missing_right(str(error))}, {EXPORT}"
+            return f"{first_line(error)}: {_missing_right(str(error))}, {EXPORT}"
         if isinstance(error, errors.ReadOnlySqlTransaction):
             return (
                 "the server or the session is read-only, so that the votes cannot be read once into a temporary table; "
@@ -80,7 +80,7 @@ class PostgreSQL(Engine):
         if isinstance(error, errors.DiskFull):
             return f"the server has no space left for temporary tables; make room there, {EXPORT}"
         if isinstance(error, errors.QueryCanceled) and "timeout" in str(error):
-            return f"the server cancelled the query ({_first_line(error)}); allow more time, {EXPORT}"
+            return f"the server cancelled the query ({first_line(error)}); allow more time, {EXPORT}"
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return "the connection to the database was lost; nothing was counted: try again"
         return None
@@ -98,10 +98,6 @@ def _missing_right(message: str) -> str:
     if "for schema" in message:
         return "GRANT USAGE ON SCHEMA … to this role"
     return "GRANT SELECT ON … to this role"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
 
 
 ASCII = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -25,7 +25,7 @@ ANSI, ADAPTIVE = "spark.sql.ansi.enabled", "spark.sql.adaptive.enabled"
 class Spark(Engine):
     name = "pyspark"
     title = "Spark"
-    keeps = False
+    reuses_tables = False
     windows = True
     misreads = ("\a", "\v", "\f", "${")
 

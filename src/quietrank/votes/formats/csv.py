@@ -43,7 +43,7 @@ class TextFile:
 
 def scan_csv(ready: Sequence[Ready], dialect: Dialect) -> Scan:
     """All files; the order of columns may differ between them."""
-    texts = [_opened(file, dialect) for file in ready]
+    texts = [_text_file(file, dialect) for file in ready]
     first = texts[0]
     for text in texts:
         require_same(first.file.name, first.columns, text.file.name, text.columns)
@@ -62,7 +62,7 @@ def _read(texts: Sequence[TextFile], **options: str) -> str:
     )
 
 
-def _opened(file: Ready, dialect: Dialect) -> TextFile:
+def _text_file(file: Ready, dialect: Dialect) -> TextFile:
     text = head(file)
     if text[0] in "\r\n":
         raise VotesError(f"{file.name} begins with an empty line; its first line must name the columns")

@@ -31,7 +31,7 @@ def read(name: str, head: str, delimiter: str, rows: int | None) -> tuple[Record
     """The names of the columns, and how many rows after them are no votes: `rows` of them, or as recognised."""
     names, *others = _records(name, head, delimiter)
     if rows is not None:
-        return names, _checked(rows)
+        return names, _whole_rows(rows)
     if len(others) > 1 and _is_qualtrics(names, others[1]):
         return names, 2
     if others and _is_survey_monkey(names, others[0]):
@@ -73,7 +73,7 @@ def _combined(names: Record, second: Record) -> Record:
     )
 
 
-def _checked(rows: object) -> int:
+def _whole_rows(rows: object) -> int:
     number = whole_number(rows)
     if number is None or not 0 <= number <= MOST:
         raise VotesError(

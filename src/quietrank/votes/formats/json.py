@@ -42,7 +42,7 @@ class _Objects:
 
 def scan_json(ready: Sequence[Ready], kind: str, connection: Any) -> Scan:
     """All files; `kind` is jsonl, or json for either layout."""
-    files = [_opened(file, kind) for file in ready]
+    files = [_objects(file, kind) for file in ready]
     keys = files[0].keys
     for file in files:
         require_same(files[0].file.name, keys, file.file.name, file.keys)
@@ -60,7 +60,7 @@ def _read(function: str, files: Sequence[_Objects], more: str = "") -> str:
     return f"{function}({paths}, format={quoted(layout)}, compression={quoted(compression)}, {PLAIN}{more}"
 
 
-def _opened(file: Ready, kind: str) -> _Objects:
+def _objects(file: Ready, kind: str) -> _Objects:
     text = head(file).lstrip()
     array = kind == "json" and text.startswith("[")
     record = _first_of_array(text) if array else _first_of_lines(text)

@@ -117,7 +117,8 @@ def quoted(text: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+    """What an error says, in one line; its kind if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def cannot_read(what: Path | str, error: Exception) -> VotesError:

@@ -32,7 +32,7 @@ def compression_of(path: Path) -> str:
 
 
 @contextmanager
-def opened(path: Path, name: str, compression: str) -> Iterator[Any]:
+def open_bytes(path: Path, name: str, compression: str) -> Iterator[Any]:
     """The bytes of a file, decompressed; a file that is cut off in the middle is an error."""
     try:
         with _stream(path, compression) as stream:
@@ -53,7 +53,7 @@ def _stream(path: Path, compression: str) -> Any:
 
 def head(file: Ready) -> str:
     """The beginning of a text file, decoded; encodings are checked here first."""
-    with opened(file.path, file.name, file.compression) as stream:
+    with open_bytes(file.path, file.name, file.compression) as stream:
         beginning = bytes(stream.read(HEADER_BYTES))
     if b"\0" in beginning:
         raise _not_text(file.name, beginning)
@@ -66,7 +66,7 @@ def head(file: Ready) -> str:
 def last_character(file: Ready) -> bytes:
     """The last byte of a text file that is not white space."""
     last = b""
-    with opened(file.path, file.name, file.compression) as stream:
+    with open_bytes(file.path, file.name, file.compression) as stream:
         if file.compression == "none":
             stream.seek(max(0, file.path.stat().st_size - CHUNK))
         while chunk := bytes(stream.read(CHUNK)):
@@ -112,7 +112,7 @@ def not_utf8(name: str, where: str, encoding: str) -> VotesError:
 def first_undecodable(file: Ready) -> VotesError | None:
     """The error for a file with bytes that are not UTF-8, wherever they are; None if it has none."""
     decoder, lines = codecs.getincrementaldecoder("utf-8")(), 1
-    with opened(file.path, file.name, file.compression) as stream:
+    with open_bytes(file.path, file.name, file.compression) as stream:
         while chunk := bytes(stream.read(CHUNK)):
             try:
                 decoder.decode(chunk)
@@ -134,7 +134,7 @@ def require_encoding(encoding: str) -> str:
     return known.name
 
 
-def copied(stream: Any, target: Any, name: str, encoding: str) -> None:
+def copy_as_utf8(stream: Any, target: Any, name: str, encoding: str) -> None:
     """Copy text, in chunks, into UTF-8."""
     decoder, characters = codecs.getincrementaldecoder(encoding)(), 0
     while True:

@@ -1,4 +1,4 @@
-"""What columns are called that tell an answer, whether or not they are read."""
+"""Names that columns with answers usually have, of every shape, whether or not such a column is read."""
 
 from __future__ import annotations
 

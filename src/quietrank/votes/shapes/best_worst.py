@@ -1,4 +1,4 @@
-"""One row per best–worst set (MaxDiff): the items shown, the best and the worst of them.
+"""A table of best–worst sets (MaxDiff) in, one row per set out: the items shown, the best and the worst of them.
 
 The items stand in columns of their own, in one cell (separated by ; or | or ,), or in a design file that is joined by
 version and set. Best and worst are named, or given by their position in the set, counted from 1.
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.arguments import whole_number
-from quietrank.votes.cells import Names, as_number, text, trimmed
+from quietrank.votes.cells import Names, as_number, first_of, text, trimmed
 from quietrank.votes.engines import engine_of
-from quietrank.votes.shapes.design_file import SET_NAMES, VERSION_NAMES, DesignFile
+from quietrank.votes.shapes.design_file import SEPARATORS, SET_NAMES, VERSION_NAMES, DesignFile
 from quietrank.votes.shapes.shape import (
     CARRIED,
     PERSON_NAMES,
+    UNANSWERED,
     Shape,
     carried,
     listed,
@@ -42,7 +43,6 @@ MOST_SHOWN = 30
 BEST_NAMES, WORST_NAMES = ("best", "most", "most_preferred"), ("worst", "least", "least_preferred")
 NUMBERED = re.compile(r"(?:item|shown|option|alternative|alt|position)[ _.-]?([1-9]\d?)", re.IGNORECASE)
 CELL_NAMES = ("shown", "items", "set_items", "items_shown")
-SEPARATORS = (";", "|", ",")
 PARTS = "__quietrank_parts__"
 """the column of the parts of a cell"""
 
@@ -102,10 +102,10 @@ class BestWorst(Shape):
         plain = self._plain(table, name)
         shown = [plain[f"shown_{k}"] for k in range(1, self.set_size + 1)]
         a, b = (self._chosen(plain[said], shown) for said in ("said_best", "said_worst"))
-        answer_flaw = self._answer_flaw(plain, shown, a, b)
+        answer_flaw = self._answer_flaw(plain, a, b)
         nothing = plain.said_best.isnull() & plain.said_worst.isnull()
         others = [column for column in plain.columns if column in ("person", "group", *CARRIED)]
-        read = {"a": a, "b": b, "y": _number((nothing, -1), (answer_flaw.isnull(), 2))}
+        read = {"a": a, "b": b, "y": first_of([(nothing, UNANSWERED), (answer_flaw.isnull(), 2)])}
         read |= {"set_flaw": self._set_flaw(plain, shown, nothing), "answer_flaw": answer_flaw}
         if numbered:
             read |= {"best": plain.said_best, "worst": plain.said_worst}
@@ -120,9 +120,9 @@ class BestWorst(Shape):
         return reduce(lambda one, other: one.union(other, distinct=True), parts)
 
     def _plain(self, table: ir.Table, name: Names) -> ir.Table:
-        """The columns that are read, with the items of each set beside its answer; the votes are mentioned once."""
+        """The columns that are read, with the items of each set beside its answer, from one mention of the table."""
         table = self._taken_apart(table)
-        read = {"said_best": self._said(table, self.best, name), "said_worst": self._said(table, self.worst, name)}
+        read = {"said_best": self._choice(table, self.best, name), "said_worst": self._choice(table, self.worst, name)}
         if self.person is not None:
             read["person"] = name.person(table[self.person])
         if self.group is not None:
@@ -130,18 +130,18 @@ class BestWorst(Shape):
         read |= carried(table)
         if self.design is None:
             shown = {f"shown_{k}": name(part) for k, part in enumerate(self._parts(table), 1)}
-            return table.select(**read, **shown, listed=self._listed(table)).view()
+            return table.select(**read, **shown, items_in_cell=self._items_in_cell(table)).view()
         keys = {f"of_{role}": text(table[column]) for role, column in self._keys.items()}
         joined = self.design.joined(table.select(**read, **keys).view(), self.set_size)
         shown = {f"shown_{k}": name(joined[f"shown_{k}"]) for k in range(1, self.set_size + 1)}
-        kept = [column for column in joined.columns if not column.startswith("shown_")]
-        return joined.select(*kept, **shown).view()
+        others = [column for column in joined.columns if not column.startswith("shown_")]
+        return joined.select(*others, **shown).view()
 
     @property
     def _keys(self) -> dict[str, str]:
-        return _given(version=self.version, set=self.set)
+        return _without_none(version=self.version, set=self.set)
 
-    def _said(self, table: ir.Table, column: str, name: Names) -> ir.Value:
+    def _choice(self, table: ir.Table, column: str, name: Names) -> ir.Value:
         return trimmed(text(table[column])).nullif("") if self.positions else name(table[column])
 
     def _taken_apart(self, table: ir.Table) -> ir.Table:
@@ -163,7 +163,7 @@ class BestWorst(Shape):
         missing = [ibis.null("string")] * (self.set_size - len(self.shown))
         return [*(text(table[column]).nullif("") for column in self.shown), *missing]
 
-    def _listed(self, table: ir.Table) -> ir.Value:
+    def _items_in_cell(self, table: ir.Table) -> ir.Value:
         """How many items a cell lists; in columns there are never more than columns."""
         import ibis
 
@@ -177,11 +177,11 @@ class BestWorst(Shape):
             return ibis.cases(*((said == str(k), item) for k, item in enumerate(shown, 1)), else_=None)
         return ibis.ifelse(reduce(or_, (_equal(said, item) for item in shown)), said, None)
 
-    def _answer_flaw(self, plain: ir.Table, shown: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> ir.Value:
+    def _answer_flaw(self, plain: ir.Table, a: ir.Value, b: ir.Value) -> ir.Value:
         best, worst = plain.said_best, plain.said_worst
         half = best.isnull() != worst.isnull()
         outside = best.notnull() & worst.notnull() & (a.isnull() | b.isnull())
-        return _number((half, 1), (outside, 2 if self.positions else 3), (_equal(a, b), 4))
+        return first_of([(half, 1), (outside, 2 if self.positions else 3), (_equal(a, b), 4)])
 
     def _set_flaw(self, plain: ir.Table, shown: Sequence[ir.Value], nothing: ir.Value) -> ir.Value:
         """A row with neither a set nor an answer is not wrong: somebody stopped early."""
@@ -192,8 +192,8 @@ class BestWorst(Shape):
         few = ((number < 2) & ~(none & nothing), 3)
         if self.design is not None:
             stopped = nothing & plain.of_set.nullif("").isnull()
-            return _number((plain.known.isnull() & ~stopped, 1), few, twice)
-        return _number((plain.listed > self.set_size, 2), few, twice)
+            return first_of([(plain.known.isnull() & ~stopped, 1), few, twice])
+        return first_of([(plain.items_in_cell > self.set_size, 2), few, twice])
 
 
 def _split(cell: ir.Value) -> ir.Value:
@@ -217,15 +217,8 @@ def _require_split(table: ir.Table) -> None:
     if not engine.splits_text:
         raise VotesError(
             f"{engine.title} cannot take a cell with several items apart; give each item of a set a column of its own, "
-            " or export the votes to a file"
+            "or export the votes to a file"
         )
-
-
-def _number(*cases: tuple[ir.Value, int]) -> ir.Value:
-    """The number of the first condition that holds; NULL if none does."""
-    import ibis
-
-    return ibis.cases(*cases, else_=None).cast("int16")
 
 
 def _equal(one: ir.Value, other: ir.Value) -> ir.Value:
@@ -233,7 +226,7 @@ def _equal(one: ir.Value, other: ir.Value) -> ir.Value:
     return (one == other).fill_null(False)
 
 
-def _given(**columns: str | None) -> dict[str, str]:
+def _without_none(**columns: str | None) -> dict[str, str]:
     return {role: column for role, column in columns.items() if column is not None}
 
 
@@ -260,17 +253,17 @@ def recognise_sets(
     set: str | None = None,
 ) -> BestWorst:
     """The meaning of the columns: by their given roles, or by their common names."""
-    for role, column in _given(best=best, worst=worst, person=person, version=version, set=set).items():
+    for role, column in _without_none(best=best, worst=worst, person=person, version=version, set=set).items():
         require_column(names, role, column)
-    found = {"best": best or only_one(names, BEST_NAMES), "worst": worst or only_one(names, WORST_NAMES)}
-    for role, name in found.items():
+    chosen = {"best": best or only_one(names, BEST_NAMES), "worst": worst or only_one(names, WORST_NAMES)}
+    for role, name in chosen.items():
         if name is None:
             raise VotesError(
                 f"no column is called {role}; say which names the {role} item of a set with {option(role)} (the "
                 f"columns are {listed(names)})"
             )
     size, who = _size(set_size), person or only_one(names, PERSON_NAMES)
-    common = BestWorst(str(found["best"]), str(found["worst"]), (), size or 2, positions, who)
+    common = BestWorst(str(chosen["best"]), str(chosen["worst"]), (), size or 2, positions, who)
     if design_file is not None:
         if shown is not None:
             raise VotesError(f"the sets stand in the votes or in a design file; give {option('shown')} or "
@@ -317,13 +310,13 @@ def _with_design(
     return replace(common, set_size=size, design=design, version=version if design.has_versions else None, set=set)
 
 
-def _largest(size: int | None, found: int, what: str) -> int:
+def _largest(size: int | None, number: int, what: str) -> int:
     """M, which is public: as declared, or the number of columns, or the largest set of the design file."""
-    if found > MOST_SHOWN:
-        raise VotesError(f"there are {found} {what}; at most {MOST_SHOWN} can be used")
-    if size is not None and found > size:
-        raise VotesError(f"there are {found} {what}; give {option('set_size', found)}, or leave it out")
-    return max(size or found, 2)
+    if number > MOST_SHOWN:
+        raise VotesError(f"there are {number} {what}; at most {MOST_SHOWN} can be used")
+    if size is not None and number > size:
+        raise VotesError(f"there are {number} {what}; give {option('set_size', number)}, or leave it out")
+    return max(size or number, 2)
 
 
 def _shown_columns(names: Sequence[str], shown: str | Sequence[str] | None) -> tuple[str, ...]:

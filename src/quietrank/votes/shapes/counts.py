@@ -43,5 +43,5 @@ def by_outcome(rows: ir.Table, counts: Mapping[int, str]) -> ir.Table:
         known = each[column].notnull()
         readable = known if readable is None else readable & known
     count = ibis.cases(*((each.y == y, each[column]) for y, column in counts.items()), else_=None)
-    kept = [name for name in rows.columns if name not in counts.values()]
-    return each.select(*kept, "y", count=ibis.ifelse(readable, count, None)).view()
+    others = [name for name in rows.columns if name not in counts.values()]
+    return each.select(*others, "y", count=ibis.ifelse(readable, count, None)).view()

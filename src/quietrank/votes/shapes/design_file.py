@@ -6,7 +6,6 @@ The file is declared, like the list of items: it is no file of votes, and its la
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 VERSION_NAMES = ("version", "block", "design_version")
 SET_NAMES = ("set", "task", "question", "set_number")
+SEPARATORS = (";", "|", ",")
+"""of items in one cell; the first of them that is in the cell separates"""
 
 Key = tuple[str, ...]
 """version and set, or the set alone"""
@@ -49,7 +50,7 @@ class DesignFile:
             )
         keys = [place for place in (version_at, set_at) if place is not None]
         sets: dict[Key, tuple[str, ...]] = {}
-        for line, row in enumerate(rows, 2):
+        for line, row in rows:
             key = tuple(row[place] for place in keys)
             items = _items([cell for place, cell in enumerate(row) if place not in keys])
             _require_sound(file, line, key, items, sets)
@@ -85,7 +86,8 @@ class DesignFile:
         return joined.select(*rows.columns, *shown, known=joined.in_set).view()
 
 
-def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
+def _cells(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and every other row with the number of its line; empty lines are left out."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             lines = stream.read().splitlines()
@@ -93,11 +95,12 @@ def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
         raise VotesError(f"{path} is not UTF-8 text; save the design file as UTF-8") from None
     except OSError:
         raise VotesError(f"there is no design file {path}; give a CSV file with version, set and items") from None
-    if not lines:
+    if not "".join(lines).strip():
         raise VotesError(f"{path} is empty; give a header and one set per line")
     delimiter = max((",", ";", "\t"), key=lines[0].count)
-    header, *rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter) if row]
-    for line, row in enumerate(rows, 2):
+    reader = csv.reader(lines, delimiter=delimiter)
+    (_, header), *rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+    for line, row in rows:
         if len(row) != len(header):
             raise VotesError(f"line {line} of {path} has {len(row)} cells, and the header {len(header)}; fix the file")
     return header, rows
@@ -114,8 +117,8 @@ def _place(header: Sequence[str], name: str | None, common: Sequence[str]) -> in
 def _items(cells: Sequence[str]) -> tuple[str, ...]:
     """Items in columns, or all in one cell, separated by ; or | or ,"""
     if len(cells) == 1:
-        separator = next((sign for sign in (";", "|", ",") if sign in cells[0]), ";")
-        cells = re.split(re.escape(separator), cells[0])
+        separator = next((sign for sign in SEPARATORS if sign in cells[0]), SEPARATORS[0])
+        cells = cells[0].split(separator)
     return tuple(cell.strip() for cell in cells if cell.strip())
 
 

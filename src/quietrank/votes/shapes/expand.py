@@ -1,13 +1,15 @@
-"""One row per person in, one row per vote out, in the engine; the table is mentioned once."""
+"""One row per person in, one row per vote out, in the same engine and from one mention of the table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quietrank.votes import files
+from quietrank.votes.cells import Names
 from quietrank.votes.engines import DUCKDB, engine_of
+from quietrank.votes.files import ROW
 from quietrank.votes.sample import LOT, lot
+from quietrank.votes.shapes.shape import Shape, carried
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -66,12 +68,20 @@ def _type(values: Sequence[Any]) -> str:
     return "int64" if isinstance(values[0], int) else "string"
 
 
+def of_row(shape: Shape, table: ir.Table, name: Names) -> dict[str, ir.Value]:
+    """What all votes of one row have in common: the person, the group, and what is carried along."""
+    common = {"person": row_number(table) if shape.person is None else name.person(table[shape.person])}
+    if shape.group is not None:
+        common["group"] = name(table[shape.group])
+    return common | carried(table)
+
+
 def row_number(table: ir.Table) -> ir.Value:
     """A number for each row, no two of them the same, which names its person where nobody is named.
 
     It belongs into the first selection from the table, before any join: then it is part of the one reading.
     """
-    return table[files.ROW] if files.ROW in table.columns else engine_of(table).row_number()
+    return table[ROW] if ROW in table.columns else engine_of(table).row_number()
 
 
 def codes(column: ir.Value) -> ir.Value:

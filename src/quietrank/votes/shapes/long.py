@@ -1,5 +1,8 @@
-"""One row per vote: the columns `winner` and `loser`, with ties by an optional flag; or `a`, `b` and `outcome`, also
-with a column for each outcome. Or one row for several votes: with a column of counts, or one for each side's wins."""
+"""A long table in, one row per vote out. Its rows are votes, or stand for several.
+
+The columns are `winner` and `loser`, with ties by an optional flag; or `a`, `b` and `outcome`, also with a column for
+each outcome. Where a row stands for several votes, there is a column of counts, or one for each side's wins.
+"""
 
 from __future__ import annotations
 
@@ -297,7 +300,8 @@ def _readings(names: Sequence[str], roles: dict[str, str | None]) -> list[Long]:
 def _one_hot(known: dict[str, str], a: str, b: str) -> list[Long]:
     """A column for each outcome: at least one for each side."""
     names = {says: [one.format(a=a, b=b) for one in common] for says, common in ONE_HOT_NAMES.items()}
-    found = {says: [known[name] for name in common if name in known] for says, common in names.items()}
-    if not (found["a won"] and found["b won"]):
+    by_meaning = {says: [known[name] for name in common if name in known] for says, common in names.items()}
+    if not (by_meaning["a won"] and by_meaning["b won"]):
         return []
-    return [Long(known[a], known[b], flags=tuple((says, columns[0]) for says, columns in found.items() if columns))]
+    flags = tuple((says, columns[0]) for says, columns in by_meaning.items() if columns)
+    return [Long(known[a], known[b], flags=flags)]

@@ -92,12 +92,20 @@ class Words:
         """What was declared; an empty answer is not said here."""
         return [*_by_meaning(dict(self.declared)), (list(self.missing), UNANSWERED)]
 
+    @property
+    def y_of_both_bad(self) -> int:
+        return UNANSWERED if self.bothbad is BothBad.DROP else TIE
+
+    @property
+    def common_words(self) -> dict[str, int]:
+        """The words that mean the same in every file, and the y that each stands for."""
+        known = dict.fromkeys(A_WINS, A_WON) | dict.fromkeys(B_WINS, B_WON) | dict.fromkeys(TIES, TIE)
+        return known | dict.fromkeys(BOTH_BAD, self.y_of_both_bad)
+
     def common(self, a: str, b: str) -> Meanings:
         """The common words, and the names of the two columns, which take precedence."""
         named = {b.strip().lower(): B_WON, a.strip().lower(): A_WON}
-        both_bad = UNANSWERED if self.bothbad is BothBad.DROP else TIE
-        known = dict.fromkeys(A_WINS, A_WON) | dict.fromkeys(B_WINS, B_WON) | dict.fromkeys(TIES, TIE)
-        known |= dict.fromkeys(BOTH_BAD, both_bad)
+        known = self.common_words
         if self.codes:
             known |= {spelt: y for code, y in CODES.items() for spelt in spellings(code)}
         return _by_meaning(known | named)
@@ -127,7 +135,7 @@ class Words:
 
         meanings = list(cells.items())
         if bothbad is not None:
-            meanings.append((UNANSWERED if self.bothbad is BothBad.DROP else TIE, bothbad))
+            meanings.append((self.y_of_both_bad, bothbad))
         plain = [(y, written(cell)) for y, cell in meanings]
         flags = [(y, first_of([(cell.isin(_spelt(NO)), 0), (cell.isin(_spelt(YES)), 1)])) for y, cell in plain]
         number, said = flags[0][1], flags[0][1] * flags[0][0]

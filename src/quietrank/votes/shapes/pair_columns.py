@@ -93,10 +93,11 @@ def _of_declared(
         for (a, b), pattern in readings.items():
             pairs.append(_apart(PairColumn(column, a, b)))
             used.add(pattern)
-    read, kept = {pair.column for pair in pairs}, set(patterns[: len(PLAIN)]) | used if pairs or strict else set()
+    pair_names = {pair.column for pair in pairs}
+    alike = set(patterns[: len(PLAIN)]) | used if pairs or strict else set()
     for column in names:
-        if column not in read:
-            _require_other(column, kept, declared, strict)
+        if column not in pair_names:
+            _require_other(column, alike, declared, strict)
     return tuple(pairs)
 
 

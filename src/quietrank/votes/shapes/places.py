@@ -48,7 +48,7 @@ def with_places(
     """
     if cells.by_item:
         return _with_numbers(table, each, cells.by_item, numbered=numbered)
-    return _Found.of(table, each, cells, names).places(numbered=numbered)
+    return _MarkedText.of(table, each, cells, names).places(numbered=numbered)
 
 
 def with_array(placed: ir.Table, columns: Sequence[str], items: int) -> ir.Table:
@@ -135,7 +135,7 @@ def marks(names: Iterable[str]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _MarkedText:
     """Where the items are in the marked text of each ranking."""
 
     table: ir.Table
@@ -147,7 +147,7 @@ class _Found:
     """whether names may be tied, or missing between two signs"""
 
     @classmethod
-    def of(cls, table: ir.Table, each: Mapping[str, ir.Value], cells: Cells, names: Sequence[str]) -> _Found:
+    def of(cls, table: ir.Table, each: Mapping[str, ir.Value], cells: Cells, names: Sequence[str]) -> _MarkedText:
         mark, other = marks(names)
         if cells.ranking is not None:
             read = _marked_ranking(cells.ranking, mark, other)
@@ -155,8 +155,8 @@ class _Found:
             read = _marked_cells(cells.by_place, mark, other)
         marked = engine_of(table).computed_once(table.select(**each, **read))
         positions = {f"position_{k}": marked.marked.find(f"{mark}{name}{mark}") for k, name in enumerate(names)}
-        found = engine_of(marked).computed_once(marked.mutate(**positions))
-        return cls(found, tuple(each), names, mark, cells.ranking is not None)
+        with_positions = engine_of(marked).computed_once(marked.mutate(**positions))
+        return cls(with_positions, tuple(each), names, mark, cells.ranking is not None)
 
     @property
     def positions(self) -> list[ir.Value]:

@@ -1,4 +1,6 @@
-"""One row per person that ranks items: a column per place, a column per item that holds its place, or one cell A>B=C.
+"""A table of rankings in, one row per pair of items out. A row is a person's ranking.
+
+It has a column per place, a column per item that holds its place, or one cell such as A>B=C.
 
 A ranking is all its pairs, each answered once. Items that are left out are not compared, or come below all ranked ones.
 The place of every item is computed once per ranking (`places.py`), and then compared for each pair.
@@ -18,10 +20,10 @@ from quietrank.promise.items import Items
 from quietrank.votes.cells import Names
 from quietrank.votes.engines import engine_of
 from quietrank.votes.shapes.exact import exact_text, require_quotable, written_text
-from quietrank.votes.shapes.expand import row_number
+from quietrank.votes.shapes.expand import of_row
 from quietrank.votes.shapes.outcomes import A_WON, B_WON, TIE
 from quietrank.votes.shapes.places import Cells, names_in, picked, with_array, with_places
-from quietrank.votes.shapes.shape import UNANSWERED, Shape, carried, first_few, require_column
+from quietrank.votes.shapes.shape import UNANSWERED, Shape, first_few, require_column
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -64,7 +66,7 @@ class Rankings(Shape):
     unranked: Unranked = Unranked.MISSING
     codes: tuple[tuple[str, str], ...] = ()
     """how rankings write each item, where not by its name: item, code"""
-    listed: tuple[str, ...] = ()
+    item_names: tuple[str, ...] = ()
     """the items in their order, once they are known"""
 
     @property
@@ -85,7 +87,7 @@ class Rankings(Shape):
 
     @property
     def votes_per_row(self) -> int:
-        return len(self.listed) * (len(self.listed) - 1) // 2
+        return len(self.item_names) * (len(self.item_names) - 1) // 2
 
     @property
     def row_is_person(self) -> bool:
@@ -104,10 +106,10 @@ class Rankings(Shape):
                         f"the item {name!r} cannot be told from the signs of a ranking such as A>B=C; rename it, or "
                         "give a column per place"
                     )
-        return replace(self, listed=items.names)
+        return replace(self, item_names=items.names)
 
     def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:
-        each, engine = self._each(table, name), engine_of(table)
+        each, engine = of_row(self, table, name), engine_of(table)
 
         def exact(column: str) -> ir.Value:
             return exact_text(name(table[column]), engine)
@@ -121,7 +123,7 @@ class Rankings(Shape):
             None if self.ranking is None else exact(self.ranking),
         )
         code = dict(self.codes)
-        written = [code.get(item, item) for item in self.listed]
+        written = [code.get(item, item) for item in self.item_names]
         if not self.by_item:
             require_quotable(written, engine)
         return self._by_pair(with_places(table, each, cells, written, numbered=numbered), list(each), numbered=numbered)
@@ -141,20 +143,15 @@ class Rankings(Shape):
         cells = [written_text(table[column], ours=ours) for column in self.by_place or (self.ranking,)]
         return names_in(table, cells, split=self.ranking is not None)
 
-    def _each(self, table: ir.Table, name: Names) -> dict[str, ir.Value]:
-        each = {"person": row_number(table) if self.person is None else name.person(table[self.person])}
-        if self.group is not None:
-            each["group"] = name(table[self.group])
-        return each | carried(table)
-
     def _by_pair(self, placed: ir.Table, each: list[str], *, numbered: bool) -> ir.Table:
         """A row for every pair of items, and if numbered, only one of a ranking that is wrong."""
         import ibis
 
         columns = [*each, "wrong", *(("said", "culprit") if numbered else ())]
-        both = with_array(placed, columns, len(self.listed)).cross_join(ibis.memtable(self._pairs(numbered=numbered)))
-        read = [*each, "y", "place_a", "place_b", *columns[len(each) :], *(("a", "b") if numbered else ())]
-        rows = both.mutate(y=self._y(both)).select(*read)
+        pairs = ibis.memtable(self._pairs(numbered=numbered))
+        both = with_array(placed, columns, len(self.item_names)).cross_join(pairs)
+        read_columns = [*each, "y", "place_a", "place_b", *columns[len(each) :], *(("a", "b") if numbered else ())]
+        rows = both.mutate(y=self._y(both)).select(*read_columns)
         if numbered:
             rows = rows.filter((rows.wrong == "") | ((rows.place_a == 0) & (rows.place_b == 1)))
         return rows.view()
@@ -163,17 +160,17 @@ class Rankings(Shape):
         """All pairs of places on the list, with the names of their items if numbered."""
         import pyarrow as pa
 
-        first, second = zip(*itertools.combinations(range(len(self.listed)), 2), strict=True)
+        first, second = zip(*itertools.combinations(range(len(self.item_names)), 2), strict=True)
         columns = {"place_a": pa.array(first, pa.int64()), "place_b": pa.array(second, pa.int64())}
         if numbered:
-            columns |= {name: pa.array([self.listed[k] for k in of]) for name, of in (("a", first), ("b", second))}
+            columns |= {name: pa.array([self.item_names[k] for k in of]) for name, of in (("a", first), ("b", second))}
         return pa.table(columns)
 
     def _y(self, both: ir.Table) -> ir.Value:
         """2, 1 or 0 for two ranked items; two that are not ranked are not compared."""
         import ibis
 
-        a, b = (picked(both, both[place], len(self.listed)) for place in ("place_a", "place_b"))
+        a, b = (picked(both, both[place], len(self.item_names)) for place in ("place_a", "place_b"))
         above, below = (A_WON, B_WON) if self.unranked is Unranked.LAST else (UNANSWERED, UNANSWERED)
         cases = [
             (both.wrong != "", None), (a.isnull() & b.isnull(), UNANSWERED), (b.isnull(), above), (a.isnull(), below),
@@ -219,23 +216,23 @@ def _place_of(name: str, *, listed: bool) -> list[tuple[str, int]]:
     return []
 
 
-def ranking_column(names: Sequence[str], given: str | None) -> str | None:
+def ranking_column(names: Sequence[str], column: str | None) -> str | None:
     """The column that holds whole rankings."""
-    require_column(names, "ranking", given)
-    found = [name for name in names if name.strip().lower() in RANKING_NAMES]
-    if given is None and len(found) > 1:
-        raise VotesError(f"more than one column could hold rankings ({first_few(found)}); say {option('ranking')}")
-    return given or (found[0] if found else None)
+    require_column(names, "ranking", column)
+    candidates = [name for name in names if name.strip().lower() in RANKING_NAMES]
+    if column is None and len(candidates) > 1:
+        raise VotesError(f"more than one column could hold rankings ({first_few(candidates)}); say {option('ranking')}")
+    return column or (candidates[0] if candidates else None)
 
 
 def item_columns(names: Sequence[str], items: Items | None) -> tuple[tuple[str, str], ...]:
     """The declared items and the columns of their names, if there are such columns."""
     known = {name.strip(): name for name in names}
-    found = tuple((item, known[item]) for item in items or () if item in known)
-    if found and items is not None and len(found) < len(items):
+    columns = tuple((item, known[item]) for item in items or () if item in known)
+    if columns and items is not None and len(columns) < len(items):
         missing = [item for item in items if item not in known]
         raise VotesError(
             f"there is no column with the places of {first_few(missing)}; give one for every item, or take items off "
             f"the list of {option('items')}"
         )
-    return found
+    return columns

@@ -22,7 +22,7 @@ from quietrank.votes.shapes.wide import Wide
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What the caller says about the table."""
 
     roles: Mapping[str, str | None]
@@ -37,8 +37,8 @@ class Asked:
     """what cells mean"""
     codes: tuple[tuple[str, str], ...] = ()
     """how rankings write each item, where the file says so: item, code"""
-    named: tuple[str, ...] = field(default=())
-    """columns that are spoken for, such as that of the group"""
+    spoken_for: tuple[str, ...] = ()
+    """columns with a meaning of their own, such as that of the group"""
 
     @property
     def person(self) -> str | None:
@@ -59,42 +59,42 @@ class Asked:
 class Kind:
     """One shape: how it is made of a table's columns, and whether they leave no doubt that the table has it."""
 
-    make: Callable[[Sequence[str], Asked, Items | None], Shape]
-    is_plain: Callable[[Sequence[str], Asked, Items | None], bool]
-    says_so: Callable[[Asked], bool]
+    make: Callable[[Sequence[str], Request, Items | None], Shape]
+    is_plain: Callable[[Sequence[str], Request, Items | None], bool]
+    says_so: Callable[[Request], bool]
     """whether the caller used an option that only this shape has"""
 
 
-def recognise(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+def recognise(names: Sequence[str], request: Request, items: Items | None) -> Shape:
     """The shape of a table with these columns; `items` if they are declared."""
-    if asked.shape is not None:
-        if asked.shape not in SHAPES:
-            raise VotesError(f"{option('shape')} must be one of {', '.join(SHAPES)}; got {asked.shape!r}")
-        return _made(asked.shape, names, asked, items)
-    said = [name for name, kind in SHAPES.items() if kind.says_so(asked)]
+    if request.shape is not None:
+        if request.shape not in SHAPES:
+            raise VotesError(f"{option('shape')} must be one of {', '.join(SHAPES)}; got {request.shape!r}")
+        return _make(request.shape, names, request, items)
+    said = [name for name, kind in SHAPES.items() if kind.says_so(request)]
     if len(said) > 1:
         raise VotesError(f"these options are about different shapes ({', '.join(said)}); leave those of one out")
-    plain = said or _plain(names, asked, items)
+    plain = said or _plain(names, request, items)
     if len(plain) > 1:
         raise VotesError(
             f"the columns {first_few(names)} can be read as more than one shape ({', '.join(plain)}); choose one with "
             f"{option('shape')}"
         )
     if plain:
-        return _made(plain[0], names, asked, items)
+        return _make(plain[0], names, request, items)
     try:
-        return _made("long", names, asked, items)
+        return _make("long", names, request, items)
     except VotesError as error:
         others = " or ".join(option("shape", name) for name in SHAPES if name != "long")
         raise VotesError(f"{error.message}; if a row is not one vote, declare the items and say {others}") from None
 
 
-def _plain(names: Sequence[str], asked: Asked, items: Items | None) -> list[str]:
+def _plain(names: Sequence[str], request: Request, items: Items | None) -> list[str]:
     """The shapes that a table with these columns has without doubt."""
-    plain = ["long"] if _is_long(names, asked, items) else []
+    plain = ["long"] if _is_long(names, request, items) else []
     for name, kind in SHAPES.items():
         try:
-            if name != "long" and kind.is_plain(names, asked, items):
+            if name != "long" and kind.is_plain(names, request, items):
                 plain.append(name)
         except VotesError:
             # Columns that look like several pairs, or like places with a gap: a doubt only if nothing else is plain.
@@ -103,31 +103,31 @@ def _plain(names: Sequence[str], asked: Asked, items: Items | None) -> list[str]
     return plain
 
 
-def _made(name: str, names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
+def _make(name: str, names: Sequence[str], request: Request, items: Items | None) -> Shape:
     for other, kind in SHAPES.items():
-        if other != name and kind.says_so(asked):
-            raise VotesError(f"{_options_of(other, asked)} belongs to {option('shape', other)}; leave it out")
-    return SHAPES[name].make(names, asked, items)
+        if other != name and kind.says_so(request):
+            raise VotesError(f"{_options_of(other, request)} belongs to {option('shape', other)}; leave it out")
+    return SHAPES[name].make(names, request, items)
 
 
-def _options_of(shape: str, asked: Asked) -> str:
+def _options_of(shape: str, request: Request) -> str:
     """The option of this shape that was given."""
     if shape in ("long", "best-worst"):
-        return option((asked.of_long if shape == "long" else asked.of_sets)[0])
-    own = {"pair_columns": asked.pair_columns, "ranking": asked.ranking, "unranked": asked.unranked}
+        return option((request.of_long if shape == "long" else request.of_sets)[0])
+    own = {"pair_columns": request.pair_columns, "ranking": request.ranking, "unranked": request.unranked}
     return next(option(name) for name, value in own.items() if value is not None)
 
 
 # ---- long -----------------------------------------------------------------------------------------------------------
 
 
-def _long(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
-    return long.recognise(names, **asked.roles).saying(asked.words)
+def _long(names: Sequence[str], request: Request, items: Items | None) -> Shape:
+    return long.recognise(names, **request.roles).saying(request.words)
 
 
-def _is_long(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
+def _is_long(names: Sequence[str], request: Request, items: Items | None) -> bool:
     try:
-        long.recognise(names, **asked.roles)
+        long.recognise(names, **request.roles)
     except VotesError:
         return False
     return True
@@ -136,40 +136,40 @@ def _is_long(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
 # ---- wide -----------------------------------------------------------------------------------------------------------
 
 
-def _wide(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
-    person = person_column(names, asked.person)
-    pairs = pairs_of(_others(names, asked, person), asked.pair_columns, items)
+def _wide(names: Sequence[str], request: Request, items: Items | None) -> Shape:
+    person = person_column(names, request.person)
+    pairs = pairs_of(_others(names, request, person), request.pair_columns, items)
     if not pairs:
         declared = f"declare the items with {option('items')}, or " if items is None else ""
         raise VotesError(
             f"no column is named like a pair of items (the columns are {first_few(names)}); {declared}say how they are "
             f"named with {option('pair_columns')}, such as q_{{a}}_{{b}}"
         )
-    return Wide(pairs, person, words=asked.words)
+    return Wide(pairs, person, words=request.words)
 
 
-def _is_wide(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
+def _is_wide(names: Sequence[str], request: Request, items: Items | None) -> bool:
     # Without declared items a single column such as meta:language would be a pair.
-    if asked.codes or asked.of_long or (items is None and _is_long(names, asked, items)):
+    if request.codes or request.of_long or (items is None and _is_long(names, request, items)):
         return False
-    return bool(pairs_of(_others(names, asked, asked.person), None, items))
+    return bool(pairs_of(_others(names, request, request.person), None, items))
 
 
-def _others(names: Sequence[str], asked: Asked, person: str | None) -> list[str]:
-    return [name for name in names if name != person and name not in asked.named]
+def _others(names: Sequence[str], request: Request, person: str | None) -> list[str]:
+    return [name for name in names if name != person and name not in request.spoken_for]
 
 
 # ---- rankings -------------------------------------------------------------------------------------------------------
 
 
-def _rankings(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
-    _require_no_words(asked, "rankings")
-    require_column(names, "person", asked.person)
-    person = None if asked.codes else person_column(names, asked.person)
-    unranked = Unranked.MISSING if asked.unranked is None else parse(Unranked, "unranked", asked.unranked)
-    others = _others(names, asked, person)
-    cell = rankings.ranking_column(others, asked.ranking)
-    by_place = rankings.place_columns(others, listed=True) if asked.ranking is None else ()
+def _rankings(names: Sequence[str], request: Request, items: Items | None) -> Shape:
+    _require_no_words(request, "rankings")
+    require_column(names, "person", request.person)
+    person = None if request.codes else person_column(names, request.person)
+    unranked = Unranked.MISSING if request.unranked is None else parse(Unranked, "unranked", request.unranked)
+    others = _others(names, request, person)
+    cell = rankings.ranking_column(others, request.ranking)
+    by_place = rankings.place_columns(others, listed=True) if request.ranking is None else ()
     by_item = rankings.item_columns(others, items) if not (cell or by_place) else ()
     if cell and by_place:
         raise VotesError(
@@ -181,42 +181,42 @@ def _rankings(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
             f"no columns hold rankings (the columns are {first_few(names)}); name them 1st, 2nd, …, or like the "
             f"declared items, or name the one with rankings such as A>B=C with {option('ranking')}"
         )
-    return Rankings(by_place, by_item, cell, person, unranked=unranked, codes=asked.codes)
+    return Rankings(by_place, by_item, cell, person, unranked=unranked, codes=request.codes)
 
 
-def _require_no_words(asked: Asked, what: str) -> None:
-    if asked.words != COMMON:
+def _require_no_words(request: Request, what: str) -> None:
+    if request.words != COMMON:
         raise VotesError(
             f"{option('outcomes')}, {option('missing')} and {option('bothbad')} are about answers to single questions, "
             f"and these are {what}; leave them out"
         )
 
 
-def _is_rankings(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
-    others = _others(names, asked, asked.person)
-    if asked.of_long:
+def _is_rankings(names: Sequence[str], request: Request, items: Items | None) -> bool:
+    others = _others(names, request, request.person)
+    if request.of_long:
         return False
-    return bool(asked.codes or rankings.place_columns(others) or rankings.ranking_column(others, None))
+    return bool(request.codes or rankings.place_columns(others) or rankings.ranking_column(others, None))
 
 
 # ---- best–worst sets ------------------------------------------------------------------------------------------------
 
 
-def _sets(names: Sequence[str], asked: Asked, items: Items | None) -> Shape:
-    _require_no_words(asked, "sets")
-    return recognise_sets(tuple(names), person=asked.person, **asked.sets)
+def _sets(names: Sequence[str], request: Request, items: Items | None) -> Shape:
+    _require_no_words(request, "sets")
+    return recognise_sets(tuple(names), person=request.person, **request.sets)
 
 
-def _is_sets(names: Sequence[str], asked: Asked, items: Items | None) -> bool:
-    return not asked.of_long and not asked.codes and looks_like_sets(tuple(names))
+def _is_sets(names: Sequence[str], request: Request, items: Items | None) -> bool:
+    return not request.of_long and not request.codes and looks_like_sets(tuple(names))
 
 
 SHAPES = {
-    "long": Kind(_long, _is_long, lambda asked: bool(asked.of_long)),
-    "wide": Kind(_wide, _is_wide, lambda asked: asked.pair_columns is not None),
+    "long": Kind(_long, _is_long, lambda request: bool(request.of_long)),
+    "wide": Kind(_wide, _is_wide, lambda request: request.pair_columns is not None),
     "rankings": Kind(
-        _rankings, _is_rankings, lambda asked: bool(asked.ranking or asked.unranked is not None or asked.codes)
+        _rankings, _is_rankings, lambda request: bool(request.ranking or request.unranked is not None or request.codes)
     ),
-    "best-worst": Kind(_sets, _is_sets, lambda asked: bool(asked.of_sets)),
+    "best-worst": Kind(_sets, _is_sets, lambda request: bool(request.of_sets)),
 }
 """the shapes, by their names in --shape"""

@@ -1,4 +1,4 @@
-"""What a shape is: how the rows of somebody's table become votes, one row each, without leaving the engine."""
+"""What a shape is: somebody's table in, one row per vote out, in the same engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from quietrank.errors import VotesError, option
 from quietrank.votes.cells import Names
-from quietrank.votes.files import FILE, ROW
+from quietrank.votes.files import ROW
+from quietrank.votes.formats.scan import FILE
 from quietrank.votes.where import PASSES
 
 if TYPE_CHECKING:
@@ -145,15 +146,15 @@ def first_few(names: Sequence[str], most: int = 8) -> str:
     return listed(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")
 
 
-def person_column(names: Sequence[str], given: str | None) -> str | None:
+def person_column(names: Sequence[str], column: str | None) -> str | None:
     """The column that names the person: as given, or the only one with a common name; spaces count as underscores."""
-    require_column(names, "person", given)
+    require_column(names, "person", column)
     candidates = [name for name in names if name.strip().lower().replace(" ", "_") in PERSON_NAMES]
-    if given is None and len(candidates) > 1:
+    if column is None and len(candidates) > 1:
         raise VotesError(
             f"more than one column could name the person ({', '.join(candidates)}); choose one with {option('person')}"
         )
-    return given or (candidates[0] if candidates else None)
+    return column or (candidates[0] if candidates else None)
 
 
 def require_column(names: Sequence[str], role: str, name: str | None) -> None:

@@ -1,4 +1,4 @@
-"""One row per person, one column per pair: the columns `tea:coffee`, `tea_coffee`, `tea vs coffee`, as declared.
+"""A wide table in, one row per vote out. It has a row per person and a column per pair, such as `tea:coffee`.
 
 A cell says who won: 1, −1 or 0; 1, 2 or 0; an item's name; a, b or tie; or what a map of outcomes says. An empty cell
 is not answered.
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
 from quietrank.votes.cells import Names, lowered, text, trimmed
-from quietrank.votes.shapes.expand import expanded, row_number
-from quietrank.votes.shapes.outcomes import A_WINS, A_WON, B_WINS, B_WON, BOTH_BAD, COMMON, TIE, TIES, BothBad, Words
+from quietrank.votes.shapes.expand import expanded, of_row
+from quietrank.votes.shapes.outcomes import A_WON, B_WON, COMMON, TIE, Words
 from quietrank.votes.shapes.pair_columns import PairColumn
-from quietrank.votes.shapes.shape import UNANSWERED, Shape, carried
+from quietrank.votes.shapes.shape import UNANSWERED, Shape
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -94,15 +94,15 @@ class Wide(Shape):
         constants = {"place_a": [a for a, _ in self.places], "place_b": [b for _, b in self.places]}
         cells = {"y": [self._y(table[pair.column], pair) for pair in self.pairs]}
         if not numbered:
-            return expanded(table, self._each(table, name), cells, constants, coded=self.person is not None)
+            return expanded(table, of_row(self, table, name), cells, constants, coded=self.person is not None)
         cells["said"] = [text(table[pair.column]) for pair in self.pairs]
         named = {"a": [pair.a for pair in self.pairs], "b": [pair.b for pair in self.pairs]}
-        return expanded(table, self._each(table, name), cells, {**constants, **named})
+        return expanded(table, of_row(self, table, name), cells, {**constants, **named})
 
     def by_row(self, table: ir.Table, name: Names) -> ir.Table:
         """One row per row: the person, and y_0, y_1, … for the pairs."""
         ys = {f"y_{k}": self._y(table[pair.column], pair) for k, pair in enumerate(self.pairs)}
-        return table.select(person=self._each(table, name)["person"], **ys)
+        return table.select(person=of_row(self, table, name)["person"], **ys)
 
     def items(self, table: ir.Table, *, ours: bool) -> ir.Table:
         """The two sides of the columns' names, not of cells: the list is as public as the questions."""
@@ -110,12 +110,6 @@ class Wide(Shape):
 
         names = dict.fromkeys(side for pair in self.pairs for side in (pair.a, pair.b))
         return ibis.memtable({"item": list(names)}, schema={"item": "string"})
-
-    def _each(self, table: ir.Table, name: Names) -> dict[str, ir.Value]:
-        each = {"person": row_number(table) if self.person is None else name.person(table[self.person])}
-        if self.group is not None:
-            each["group"] = name(table[self.group])
-        return each | carried(table)
 
     def _y(self, cell: ir.Value, pair: PairColumn) -> ir.Value:
         """What the cell says; NULL if it cannot be read."""
@@ -141,9 +135,7 @@ class Wide(Shape):
         if self.words.declared:
             declared = dict(self.words.declared) | missing
             return declared, declared
-        both_bad = UNANSWERED if self.words.bothbad is BothBad.DROP else TIE
-        words = CODES | dict.fromkeys(A_WINS, A_WON) | dict.fromkeys(B_WINS, B_WON) | dict.fromkeys(TIES, TIE)
-        words |= dict.fromkeys(BOTH_BAD, both_bad) | missing
+        words = CODES | self.words.common_words | missing
         names = {pair.a: A_WON, pair.b: B_WON}
         # An item may have a word as its name: where the two readings differ, the cell cannot be read.
         torn = {side for side, y in names.items() if words.get(side.strip().lower(), y) != y}

@@ -42,14 +42,15 @@
   // ---- messages beside the fields that they are about
   function complain({ form, errors }) {
     const box = document.getElementById(form);
-    for (const place of all(".error", box)) {
+    const places = all(".error[data-for]", box); // others are part of what a page says, and stay
+    for (const place of places) {
       place.textContent = errors[place.dataset.for] ?? "";
       place.hidden = !place.textContent;
       const field = document.getElementById(place.dataset.for);
       if (field && place.textContent) field.setAttribute("aria-invalid", "true");
       else if (field) field.removeAttribute("aria-invalid");
     }
-    const first = all(".error", box).find((place) => !place.hidden);
+    const first = places.find((place) => !place.hidden);
     if (first) first.scrollIntoView({ block: "center" });
   }
 

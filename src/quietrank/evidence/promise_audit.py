@@ -1,4 +1,4 @@
-"""A release in; its promise as the audit can attack it, and in what that differs from the release, out.
+"""A release in, an audit of its promise out, and in what the promise that was attacked differs from the release.
 
 The mechanism, unit, neighbours, design, bounds, ε and δ are those of the release. Numbers that make an attack long are
 made smaller, and each time that is said: items, groups, votes per person, names on a list, days of a board.
@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 
 from quietrank import __version__
 from quietrank.auditing.cases import Case
+from quietrank.auditing.checks import FULL, QUICK
 from quietrank.auditing.report import Audit
-from quietrank.auditing.run import FULL, QUICK, Progress, Sizes
+from quietrank.auditing.run import Progress
 from quietrank.auditing.single import Attack, attack
 from quietrank.auditing.streams import BoardCase
 from quietrank.errors import PrivacyError, QuietrankError
 from quietrank.evidence.noise import (
     BoardFacts,
     ImpossibleNoiseError,
-    Recomputed,
+    RecomputedNoise,
     UnknownNoiseError,
-    recomputed,
+    recompute,
 )
 from quietrank.evidence.subject import Subject
 from quietrank.mechanisms.choose import released_by
@@ -63,7 +64,7 @@ class NotAuditedError(QuietrankError):
 
 
 @dataclass(frozen=True)
-class Audited:
+class PromiseAudit:
     """What the audit found about the promise of a release."""
 
     audit: Audit | None
@@ -81,26 +82,21 @@ class Audited:
         return None if self.audit is None else self.audit.passed
 
 
-def audited(
+def audit_promise(
     subject: Subject, *, full: bool = False, workers: int | None = None, progress: Progress | None = None
-) -> Audited:
+) -> PromiseAudit:
     """Attack exactly this promise, here and now; what cannot be attacked says so."""
     try:
         promise, same, differs = attack_on(subject)
-        audit = attack(promise, FULL if full else quick_sizes(), workers=workers, progress=progress)
+        audit = attack(promise, FULL if full else QUICK, workers=workers, progress=progress)
     except (NotAuditedError, UnknownNoiseError, ImpossibleNoiseError, PrivacyError) as reason:
-        return Audited(None, str(reason))
-    return Audited(audit, "", tuple(same), tuple(differs))
-
-
-def quick_sizes() -> Sizes:
-    """How much work an attack does as a rule: under a minute."""
-    return QUICK
+        return PromiseAudit(None, str(reason))
+    return PromiseAudit(audit, "", tuple(same), tuple(differs))
 
 
 def attack_on(subject: Subject) -> tuple[Attack | BoardCase, list[str], list[str]]:
     """The attack, what is as in the release, and what is not."""
-    one = recomputed(subject, subject.one)
+    one = recompute(subject, subject.one)
     if one.complaints:
         raise NotAuditedError(f"the noise of the release is not that of its promise: {one.complaints[0]}")
     if not SMALLEST_EPSILON <= one.epsilon <= LARGEST_EPSILON:
@@ -119,7 +115,7 @@ def attack_on(subject: Subject) -> tuple[Attack | BoardCase, list[str], list[str
 # ---- cases ----------------------------------------------------------------------------------------------------------
 
 
-def _case(subject: Subject, one: Recomputed, items: int) -> Case:
+def _case(subject: Subject, one: RecomputedNoise, items: int) -> Case:
     """With this many items, or as many more as it takes that the noise has the form it has in the release."""
     wanted = dict(subject.one.mechanism.figures).get("form")
     sets = subject.one.set_size if isinstance(subject.one, Release) else 2
@@ -133,7 +129,7 @@ def _case(subject: Subject, one: Recomputed, items: int) -> Case:
     raise NotAuditedError("the audit has no case with few items that draws the same kind of noise")
 
 
-def _cases(subject: Subject, one: Recomputed, items: int, sets: int) -> Iterator[Case]:
+def _cases(subject: Subject, one: RecomputedNoise, items: int, sets: int) -> Iterator[Case]:
     """Cases that release the same statistic."""
     assert isinstance(one.noise, Calibrated)
     listed = replace(declare([f"item {k}" for k in range(items)]), shown=sets)
@@ -207,7 +203,7 @@ def _other_version(subject: Subject) -> list[str]:
     return [] if made == here else [f"The release was made with {made}; what is attacked is {here}."]
 
 
-def _parts(subject: Subject, one: Recomputed) -> list[str]:
+def _parts(subject: Subject, one: RecomputedNoise) -> list[str]:
     """Of ε, a part may have bought something beside the counts."""
     whole = subject.privacy.epsilon
     if one.epsilon == whole:
@@ -220,7 +216,7 @@ def _parts(subject: Subject, one: Recomputed) -> list[str]:
     ]
 
 
-def _smaller(subject: Subject, one: Recomputed, cases: list[Case]) -> list[str]:
+def _smaller(subject: Subject, one: RecomputedNoise, cases: list[Case]) -> list[str]:
     """What is smaller than in the release, in sentences."""
     case, release = cases[0], subject.one
     sizes = sorted({len(each.items) for each in cases})
@@ -242,7 +238,7 @@ def _smaller(subject: Subject, one: Recomputed, cases: list[Case]) -> list[str]:
     return [*said, _of_the_scale(one, case)]
 
 
-def _of_the_scale(one: Recomputed, case: Case) -> str:
+def _of_the_scale(one: RecomputedNoise, case: Case) -> str:
     """Whether the noise that was attacked is that of the release, figure by figure."""
     assert isinstance(one.noise, Calibrated)
     theirs, ours = (dict(noise.figures)["scale"] for noise in (one.noise, case.calibrated))

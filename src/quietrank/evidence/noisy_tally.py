@@ -1,4 +1,4 @@
-"""A release and the noisy tally behind it in; the first thing in which the tally gives another release, if any, out."""
+"""A release and its noisy tally in; the first difference between the release and what the tally gives, if any, out."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def difference(
     first: str | None = None
     for request in _requests(subject):
         try:
-            again = release_of(tally, request, tell).top(_shown(subject))
+            remade = release_of(tally, request, tell).top(_shown(subject))
         except QuietrankError as error:
             return f"the tally cannot give such a release: {error}"
-        found = next(_differences(subject.values, again.to_dict()), None)
-        if found is None:
+        here = next(_differences(subject.values, remade.to_dict()), None)
+        if here is None:
             return None
-        first = first or found
+        first = first or here
     return first
 
 
@@ -64,17 +64,17 @@ def _anchor(release: Release) -> tuple[str, float] | None:
     return (fixed[0].item, fixed[0].score) if len(fixed) == 1 else None
 
 
-def _differences(published: Any, again: Any, place: str = "") -> Iterator[str]:
+def _differences(published: Any, remade: Any, place: str = "") -> Iterator[str]:
     """Where two sets of plain values differ; which version wrote them does not matter."""
-    if isinstance(published, dict) and isinstance(again, dict):
+    if isinstance(published, dict) and isinstance(remade, dict):
         for name in published:
             if name != "made_with":
-                yield from _differences(published[name], again.get(name), f"{place}.{name}" if place else name)
-    elif isinstance(published, list) and isinstance(again, list) and len(published) == len(again):
-        for k, (one, other) in enumerate(zip(published, again, strict=True)):
+                yield from _differences(published[name], remade.get(name), f"{place}.{name}" if place else name)
+    elif isinstance(published, list) and isinstance(remade, list) and len(published) == len(remade):
+        for k, (one, other) in enumerate(zip(published, remade, strict=True)):
             yield from _differences(one, other, f"{place}[{k}]")
-    elif not _alike(published, again):
-        yield f"{place} is {_short(published)} in the release, and {_short(again)} from the tally"
+    elif not _alike(published, remade):
+        yield f"{place} is {_short(published)} in the release, and {_short(remade)} from the tally"
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Nothing in; what this evidence was made with out: versions, platform, time, and hashes of the installed package."""
+"""What evidence is made with here and now: versions, platform, time, and hashes of the installed package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTING = ("duckdb", "ibis-framework", "numpy", "pyarrow", "scipy")
 
 
 @dataclass(frozen=True)
-class Made:
+class Environment:
     """Where, when and with what something was computed."""
 
     when: str
@@ -36,7 +36,7 @@ class Made:
     """the SHA-256 of each file of the installed package, by its path"""
 
     @classmethod
-    def here(cls) -> Made:
+    def here(cls) -> Environment:
         python = f"{platform.python_implementation()} {platform.python_version()}"
         others = (*_versions(COUNTING), ("SQLite", sqlite3.sqlite_version))
         when = datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,9 +10,9 @@ import pytest
 
 import quietrank as qr
 from quietrank.mechanisms.stream import Factor, GaussianBoardNoise
-from quietrank.planning import left as limits
+from quietrank.planning import limits
 from quietrank.planning.crowd import Crowd, Habit, People
-from quietrank.planning.left import Cells, left, limited
+from quietrank.planning.limits import Cells, cell_weights, limited_votes
 from quietrank.planning.survey import Survey
 from quietrank.promise.every import Every
 from quietrank.promise.items import Items
@@ -45,10 +45,10 @@ def test_the_kept_share_is_that_of_a_real_board(name: str, tmp_path: Path) -> No
     board = real_board(tmp_path / "real", people, horizon, every, clip)
     cells, noise = Cells.of(people, every.days), board.terms.noise
     assert isinstance(noise, GaussianBoardNoise)
-    (weights,) = limited(people, cells, [noise])
+    (weights,) = cell_weights(people, cells, [noise])
     mine = np.bincount(cells.period, weights * np.bincount(cells.of_vote), horizon)
     assert np.cumsum(mine).tolist() == kept_weight(board)
-    (sums,) = left(people, every.days, [noise])
+    (sums,) = limited_votes(people, every.days, [noise])
     assert sums.share[-1] == kept_weight(board)[-1] / 2**20 / len(people.day)
     assert sums.share[-1] < 0.8
 
@@ -58,7 +58,7 @@ def test_a_single_release_is_a_board_of_one_period() -> None:
     people = Crowd(50, 15, Habit.ARENA, 60).sample(SURVEY, 2)
     one = noise(1, 1.5)
     cells = Cells.of(people, 10**6)
-    (weights,) = limited(people, cells, [one])
+    (weights,) = cell_weights(people, cells, [one])
     names = np.array(item_names(20))
     table = {
         "person": people.person.astype(str), "winner": names[people.winner], "loser": names[people.loser]
@@ -73,9 +73,9 @@ def test_a_single_release_is_a_board_of_one_period() -> None:
 def test_words_of_64_bits_and_larger_numbers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     people = Crowd(40, 30, Habit.ARENA, 50).sample(SURVEY, 4)
     cells, noises = Cells.of(people, 1), [noise(50, clip) for clip in (0.7, 2.0)]
-    in_words = limited(people, cells, noises)
+    in_words = cell_weights(people, cells, noises)
     monkeypatch.setattr(limits, "MOST_WORD", 1.0)
-    assert np.array_equal(limited(people, cells, noises), in_words)
+    assert np.array_equal(cell_weights(people, cells, noises), in_words)
 
 
 def test_sums_over_people_and_votes() -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import quietrank as qr
-from quietrank.auditing.run import Sizes
+from quietrank.auditing.checks import Sizes
 from quietrank.auditing.single import Attack
 from quietrank.auditing.streams import BoardCase
-from quietrank.evidence import attacked
-from quietrank.evidence.attacked import attack_on, audited
+from quietrank.evidence import promise_audit
+from quietrank.evidence.promise_audit import attack_on, audit_promise
 from quietrank.noise import knorm
 from tests.evidence.published import MADE, PEOPLE, made, subject_of, votes
 
@@ -71,15 +71,15 @@ def test_noise_has_the_form_that_it_has_in_the_release(tmp_path: Path) -> None:
 
 def test_a_promise_that_is_too_weak_to_attack_says_so(tmp_path: Path) -> None:
     """In plain words, and without a verdict."""
-    known = audited(subject_of(qr.rank(votes(), PEOPLE.changed(epsilon=50), mechanism="laplace"), tmp_path))
+    known = audit_promise(subject_of(qr.rank(votes(), PEOPLE.changed(epsilon=50), mechanism="laplace"), tmp_path))
     assert (known.audit, known.passed) == (None, None)
     assert "an attack shows something for ε from 0.001 to 20; this one has" in known.reason
 
 
 def test_the_attack_on_a_sound_release_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds, loss, noise and black box of this promise, in their smallest form."""
-    monkeypatch.setattr(attacked, "quick_sizes", lambda: TINY)
-    known = audited(subject_of(made("people"), tmp_path), workers=1)
+    monkeypatch.setattr(promise_audit, "QUICK", TINY)
+    known = audit_promise(subject_of(made("people"), tmp_path), workers=1)
     assert known.audit is not None
     assert known.passed, known.audit
     assert [finding.check for finding in known.audit.findings] == ["bounds", "loss", "noise", "black box"]
@@ -95,8 +95,8 @@ def test_a_library_that_draws_too_little_is_caught(tmp_path: Path, monkeypatch: 
         return values + np.round((drawn - values) / 2).astype(np.int64)
 
     subject = subject_of(made("single votes"), tmp_path)
-    monkeypatch.setattr(attacked, "quick_sizes", lambda: TINY)
+    monkeypatch.setattr(promise_audit, "QUICK", TINY)
     monkeypatch.setattr(knorm.KNormNoise, "add_to", half)
-    known = audited(subject, workers=1)
+    known = audit_promise(subject, workers=1)
     assert known.audit is not None
     assert not known.passed

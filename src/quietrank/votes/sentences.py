@@ -1,4 +1,4 @@
-"""The first rows as they were read in, sentences out, for the data holder only."""
+"""The first votes as they were understood in, a sentence about each out, for the data holder only."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ HALF = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Left:
-    """Sums over all people up to the end of each period."""
+class LimitedVotes:
+    """What a limit leaves of everybody's votes: sums over all people up to the end of each period."""
 
     votes: Floats
     weight: Floats
@@ -49,12 +49,12 @@ class Left:
         return float(np.sqrt(noise_sd**2 + self.squares[t] / (2 * items))) / max(exposure, 1e-300)
 
 
-def left(
+def limited_votes(
     people: People, length: int, noises: Sequence[GaussianBoardNoise], advance: Advance = lambda amount: None
-) -> list[Left]:
+) -> list[LimitedVotes]:
     """What each of the limits leaves; periods have `length` days, and the limits one horizon."""
     cells = Cells.of(people, length)
-    weights = limited(people, cells, noises, advance)
+    weights = cell_weights(people, cells, noises, advance)
     return [cells.summed(people, weights[row] / PERSON_GRID, noises[0].factor.horizon) for row in range(len(noises))]
 
 
@@ -74,7 +74,7 @@ class Cells:
         new[1:] = (np.diff(people.person) != 0) | (np.diff(period) != 0)
         return cls(np.cumsum(new) - 1, people.person[new], period[new])
 
-    def summed(self, people: People, weight: Floats, horizon: int) -> Left:
+    def summed(self, people: People, weight: Floats, horizon: int) -> LimitedVotes:
         """Sums over everybody, period by period; `weight` of the votes of each cell."""
         count = np.bincount(self.of_vote, minlength=len(self.person)) * people.stands_for[self.person]
         signal = np.bincount(self.of_vote, people.signal, len(self.person)) * people.stands_for[self.person]
@@ -86,10 +86,10 @@ class Cells:
         # Few votes tell little: as much as their sum has of chance, the share of votes takes the place of its own.
         share, chance = kept / np.maximum(votes, 1e-300), np.sqrt(until(signal**2)) + 1e-300
         told = (until(signal * weight) + chance * share) / (np.maximum(until(signal), 0) + chance)
-        return Left(votes, kept, squares, np.clip(told, 0, 1))
+        return LimitedVotes(votes, kept, squares, np.clip(told, 0, 1))
 
 
-def limited(
+def cell_weights(
     people: People, cells: Cells, noises: Sequence[GaussianBoardNoise], advance: Advance = lambda amount: None
 ) -> Integers:
     """The weight of each cell (columns) under each limit (rows), in units of 2^-20."""
