@@ -521,12 +521,12 @@ CONTRADICTIONS: list[Line] = [
 
 TOP: list[Line] = [
     *(
-        (f"{RANK} --only-top {k}", REFUSED, message)
-        for k, message in [
-            ("0", "--only-top must be a whole number, 1 or more"),
-            ("-1", "--only-top must be a whole number, 1 or more"),
-            ("3", "--only-top must be below the number of items, 3"),
-            ("99", "--only-top must be below the number of items, 3"),
+        (f"{RANK} --only-top {k}", code, message)
+        for k, code, message in [
+            ("0", USAGE, "--only-top must be a whole number, 1 or more"),
+            ("-1", USAGE, "--only-top must be a whole number, 1 or more"),
+            ("3", REFUSED, "--only-top must be below the number of items, 3"),
+            ("99", REFUSED, "--only-top must be below the number of items, 3"),
         ]
     ),
     (f"{RANK} --only-top two", USAGE, INVALID),
