@@ -500,7 +500,7 @@ CONTRADICTIONS: list[Line] = [
     (f"{RANK} --calibration published", USAGE, "belong to --mechanism perturbed-mle"),
     (f"{RANK} --comparisons-per-item 3", USAGE, "belong to --mechanism perturbed-mle"),
     (f"{RANK} --mechanism perturbed-mle --method wins", USAGE, "leave --method wins out"),
-    (f"{RANK} --mechanism perturbed-mle --save-tally t.json", REFUSED, "leave --save-tally out"),
+    (f"{RANK} --mechanism perturbed-mle --save-tally t.json", USAGE, "leave --save-tally out"),
     (f"{RANK} --mechanism perturbed-mle --neighbours outcome --design public", REFUSED, "designs that are not public"),
     (f"{RANK} --mechanism perturbed-mle --gamma 1e-9", REFUSED, "gamma"),
     (f"{PEOPLE} --max-per-person 2 --mechanism perturbed-mle", REFUSED, "--comparisons-per-item"),
@@ -874,7 +874,6 @@ LEDGERS: list[Line] = [
         ("rich.db --mechanism gaussian --delta 1e-6", "no delta|--delta"),
         ("rich.db --mechanism gaussian", "needs --delta"),
         ("rich.db --out no/r.json", "no folder"),
-        ("rich.db --method elo", "--method"),
         ("rich.db --items-from-votes", "one of the two"),
         ("people.db", "cannot be paid"),
         ("rich.db --pairs pairs.csv", "askable"),
@@ -882,6 +881,7 @@ LEDGERS: list[Line] = [
 ]
 LEDGERS += [
     (f"rank strangers.csv --items x,y,z {PROMISE} --ledger rich.db", REFUSED, "not on the declared list"),
+    (f"{RANK} --ledger rich.db --method elo", USAGE, "--method must be one of"),
     (f"{PEOPLE} --max-per-person 2 --ledger rich.db", REFUSED, "cannot be paid"),
     (_rank("--ledger", f"{BYTE}.db"), REFUSED, "there is no ledger"),
     (_rank("--ledger", "l" * 5000), REFUSED, "ledger|too long"),
