@@ -419,7 +419,7 @@ def test_a_failure_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Figure, "savefig", half)
     for name in ("new.png", "old.png"):
         with pytest.raises(ReleaseError, match="No space left"):
-            release(4).plot(tmp_path / name)
+            release(4).plot(tmp_path / name, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["old.png"]
     assert (tmp_path / "old.png").read_bytes() == before
 
