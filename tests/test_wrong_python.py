@@ -368,7 +368,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "from_json tally": (lambda w: qr.Release.from_json(w.folder / "tally.json"), "not a release"),
     "from_json grouped": (lambda w: qr.Release.from_json(w.folder / "grouped.json"), "not a release"),
     "from_json digits": (lambda w: qr.Release.from_json(w.folder / "digits.json"), "is not JSON"),
-    "grouped from_json": (lambda w: qr.GroupedRelease.from_json(w.folder / "release.json"), "use qr.Release.from_json"),
+    "grouped from_json": (lambda w: qr.GroupedRelease.from_json(w.folder / "release.json"), "qr.Release.from_json"),
     "tally from_json release": (
         lambda w: qr.NoisyTally.from_json(w.folder / "release.json"),
         "use qr.Release.from_json",
