@@ -130,7 +130,7 @@ def test_the_audit_finds_a_sample_that_is_multiplied_before_the_noise(monkeypatc
 def _wide(people: Sequence[str], *, named: bool = True) -> qr.Votes:
     """Those who would be in a sample by their numbers vote all alike, and count in full; all others tie, and count
     nothing. In groups, so that a row is made for each vote."""
-    said = ["1" if lot(str(int(name[1:]))) else "0" for name in people]
+    said = ["1" if lot(str(int(name[1:]))) else "tie" for name in people]
     cells: dict[str, Any] = {f"{a}:{b}": said for a, b in itertools.combinations(ITEMS, 2)}
     names = {"person": list(people)} if named else {}
     homes = ["north" if k % 2 else "south" for k in range(len(people))]

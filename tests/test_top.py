@@ -180,7 +180,7 @@ def test_it_can_be_looked_at(tmp_path: Path) -> None:
     assert release.to_csv() == "rank,item\n1,tea\n2,coffee\n"
     for shown in (str(release), release.to_markdown(), release.report(tmp_path / "top.html")):
         assert "tea" in shown
-        assert "This promise is weak" in shown
+        assert "This is a weak promise" in shown
         assert "simulated surveys" in shown
     assert (tmp_path / "top.html").read_text("utf-8").startswith("<!doctype html>")
     assert repr(release) == "<TopRelease: first 2 of 5 items; person, ε = 50>"

@@ -65,11 +65,15 @@ def compare(path: Path, items: list[str], privacy: Privacy, repeat: int) -> None
     engine = duckdb.connect()
     scan = f"'{path}'" if path.suffix == ".parquet" else f"read_csv('{path}', all_varchar=true)"
     query, times = BY_HAND.format(scan=scan), dict[str, list[tuple[float, float]]]()
+
+    def read() -> qr.Votes:
+        return qr.read_votes(path, items, outcomes="1/2/0")
+
     runs: dict[str, Callable[[], object]] = {
         "SQL": lambda: engine.execute(query).fetchall(),
-        "tally": lambda: tally_votes(qr.read_votes(path, items), privacy),
-        "rank, nothing bought for intervals": lambda: qr.rank(qr.read_votes(path, items), privacy, sampling_share=0),
-        "rank": lambda: qr.rank(qr.read_votes(path, items), privacy),
+        "tally": lambda: tally_votes(read(), privacy),
+        "rank, nothing bought for intervals": lambda: qr.rank(read(), privacy, sampling_share=0),
+        "rank": lambda: qr.rank(read(), privacy),
     }
     for _ in range(repeat):  # interleaved, so that a busy machine is unfair to neither
         for name, run in runs.items():

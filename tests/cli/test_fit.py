@@ -16,7 +16,7 @@ def test_fit_says_that_it_is_not_private(run: Run, votes: Path, format: str) -> 
     result = run("fit", votes, "--format", format)
     assert result.code == 0
     assert "Not private" in result.stderr
-    assert {"table": "standard error", "csv": "standard_error", "json": '"private": false'}[format] in result.stdout
+    assert {"table": "± standard", "csv": "standard_error", "json": '"private": false'}[format] in result.stdout
 
 
 def test_fit_refuses_scores_that_do_not_exist(run: Run, tmp_path: Path) -> None:

@@ -18,11 +18,22 @@ from tests.cli.running import Outcome, Run
 ONCE = ("--epsilon", "2", "--once")
 ANSWERS = {
     "each pair once": ("--unit", "person", "--questions", "pairs", "--asked", "random", *ONCE),
-    "a number": ("--unit", "person", "--questions", "3", "--asked", "secret", *ONCE),
-    "nobody knows": ("--unit", "person", "--questions", "unknown", "--asked", "random", *ONCE),
-    "only answers": ("--unit", "person", "--questions", "3", "--asked", "public", *ONCE),
+    "a number": ("--unit", "person", "--questions", "3", "--repeats", "--asked", "secret", *ONCE),
+    "nobody knows": ("--unit", "person", "--questions", "unknown", "--repeats", "--asked", "random", *ONCE),
+    "only answers": ("--unit", "person", "--questions", "3", "--repeats", "--asked", "public", *ONCE),
     "single votes": ("--unit", "comparison", "--asked", "random", *ONCE),
-    "more than once": ("--unit", "person", "--questions", "3", "--asked", "public", "--epsilon", "2", "--again"),
+    "more than once": (
+        "--unit",
+        "person",
+        "--questions",
+        "3",
+        "--repeats",
+        "--asked",
+        "public",
+        "--epsilon",
+        "2",
+        "--again",
+    ),
 }
 
 
@@ -94,22 +105,78 @@ class Terminal:
         return self.said.pop(0)
 
 
-def test_it_asks_at_most_six_questions(run: Run, votes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_asks_seven_questions(run: Run, votes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever gives no answer as an option is asked, in plain words."""
-    terminal = Terminal(monkeypatch, "no", "person", "unknown", "random", "1", "once")
+    terminal = Terminal(monkeypatch, "no", "person", "unknown", "yes", "random", "1", "once")
     result = run("start", votes)
-    assert (result.code, terminal.asked) == (0, 6), result.stderr
+    assert (result.code, terminal.asked) == (0, 7), result.stderr
     assert "--max-per-person auto" in result.stdout
     assert "--items-from-votes" in result.stdout
     assert "May anybody know who was asked about which pairs?" in result.stderr
 
 
 def test_a_number_is_asked_for_again(run: Run, votes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is no number is not taken for one."""
-    terminal = Terminal(monkeypatch, "strong", "1")
-    words = ("--items-from-votes", "--unit", "comparison", "--asked", "secret", "--once")
-    assert run("start", votes, *words).code == 0
-    assert terminal.asked == 2
+    """What is no number is not taken for one, and nothing is not taken for an answer: each time it says why."""
+    terminal = Terminal(monkeypatch, "lots", "", "3", "maybe", "no", "strong", "-1", "1")
+    words = ("--items-from-votes", "--unit", "person", "--asked", "secret", "--once")
+    result = run("start", votes, *words)
+    assert (result.code, terminal.asked) == (0, 8), result.stderr
+    for reason in (
+        "--questions must be a whole number, pairs or unknown; got 'lots'",
+        "an answer is needed here",
+        "say one of no, yes; got 'maybe'",
+        "'strong' is not a number above 0",
+        "'-1' is not a number above 0",
+    ):
+        assert reason in result.stderr
+    assert "--max-per-person 3 --one-per-pair" in result.stdout
+
+
+QUALTRICS = """StartDate,ResponseId,Q1,Q2,Q3
+Start Date,Response ID,Tea or coffee?,Tea or water?,Coffee or water?
+"{""ImportId"":""startDate""}","{""ImportId"":""_recordId""}","{""ImportId"":""QID1""}","{""ImportId"":""QID2""}","{""ImportId"":""QID3""}"
+2026-01-02 10:00:00,R_1,1,2,1
+2026-01-02 10:05:00,R_2,2,1,
+"""
+
+
+def test_an_unknown_shape_is_asked_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns named after questions: which pairs they are about is said by a file; a wrong one is asked for again."""
+    survey, pairs = tmp_path / "qualtrics.csv", tmp_path / "pairs.csv"
+    survey.write_text(QUALTRICS)
+    pairs.write_text("column,a,b\nQ1,tea,coffee\nQ2,tea,water\nQ3,coffee,water\n")
+    terminal = Terminal(monkeypatch, "wide", "nowhere.csv", "wide", str(pairs), "no", "person", "3", "no", "secret")
+    result = run("start", survey, *ONCE)
+    assert (result.code, terminal.said) == (0, []), result.stderr
+    assert "What is a row of this file?" in result.stderr
+    assert "no CSV file that can be read: nowhere.csv" in result.stderr
+    assert "column read as person" in result.stderr
+    ((line,), _) = parts(result)
+    assert f"--shape wide --pair-columns {pairs}" in line
+    assert "--max-per-person 3 --one-per-pair" in line
+    results = ("--out", tmp_path / "r.json", "--report", tmp_path / "r.html")
+    ran = run(*shlex.split(line)[1:-4], *results)
+    assert ran.code == 0, ran.stderr
+
+
+def test_without_anybody_an_unknown_shape_is_refused_with_what_works(run: Run, tmp_path: Path) -> None:
+    survey = tmp_path / "qualtrics.csv"
+    survey.write_text(QUALTRICS)
+    result = run("start", survey)
+    assert result.code == 1
+    assert "--pair-columns FILE, a CSV with the header column,a,b" in " ".join(result.stderr.split())
+
+
+def test_who_voted_is_asked_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where people are protected and no column is called like them."""
+    path = tmp_path / "bws.csv"
+    path.write_text("who,item1,item2,item3,best,worst\n1,x,y,z,x,z\n2,x,y,z,y,z\n")
+    terminal = Terminal(monkeypatch, "person", "nobody", "who", "4", "secret")
+    result = run("start", path, "--items-from-votes", *ONCE)
+    assert (result.code, terminal.said) == (0, []), result.stderr
+    assert "say one of who; got 'nobody'" in result.stderr
+    assert "--person who" in result.stdout
+    assert "--one-per-pair" not in result.stdout
 
 
 def test_a_secret_list_is_to_be_declared(run: Run, votes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,10 +217,12 @@ def test_people_must_be_named(run: Run, tmp_path: Path) -> None:
 
 def test_answers_are_a_promise() -> None:
     """Each answer is the argument that it stands for."""
-    answers = Answers("person", "pairs", "random", 1.0, again=False)
+    answers = Answers("person", "pairs", False, "random", 1.0, again=False)
     assert answers.privacy == Privacy(1.0, "person", design="uniform", one_per_pair=True)
-    assert Answers("person", "15", "public", 1.0, again=False).privacy == Privacy(
+    assert Answers("person", "15", True, "public", 1.0, again=False).privacy == Privacy(
         1.0, "person", neighbours="outcome", design="public", max_per_person=15
     )
+    both = Answers("person", "10", False, "secret", 1.0, again=False)
+    assert both.privacy == Privacy(1.0, "person", max_per_person=10, one_per_pair=True)
     with pytest.raises(UsageError):
         number_of_questions("1e400")

@@ -29,8 +29,8 @@ HEADER = "person,winner,loser,land\n"
 ITEMS = ["x", "y", "z"]
 BYTE = os.fsdecode(b"\xff")
 """a byte that is not UTF-8, as it arrives in an argument"""
-INVALID = "Invalid value for"
-"""how Typer begins; how it goes on differs between its versions"""
+INVALID = "Invalid value for|must be a (whole )?number"
+"""how Typer begins; how it goes on differs between its versions. What is no number at all is refused in our words."""
 ESCAPE, BIDI, EMOJI, ACCENT = "\x1b[31m", "\u202e", "🦆", "e\u0301"
 
 

@@ -227,3 +227,31 @@ def test_no_character_of_a_text_means_anything() -> None:
     assert json.loads(line.partition(": ")[2].replace("\\U", "\\u")) == nasty
     assert list(yaml_lines({"small": 1e-6, "whole": 1.0})) == ["small: 1.0e-06", "whole: 1.0"]
     assert any("<b>" in item for item in ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "said"),
+    [("replace", "it is public here"), ("add-remove", "leave it out, or give a figure that does not come from")],
+)
+def test_a_secret_number_of_people_is_not_asked_for(neighbours: Any, said: str, tmp_path: Path) -> None:
+    """Rounding it would not make it private."""
+    release = qr.rank(votes(), PEOPLE.changed(neighbours=neighbours), mechanism="laplace")
+    (line,) = (
+        line for line in as_yaml(make_pack(subject_of(release, tmp_path))).splitlines() if "number_of_privacy" in line
+    )
+    assert said in line
+    assert "approximate" not in line
+
+
+def test_a_limit_that_is_not_enforced_is_not_claimed(tmp_path: Path) -> None:
+    """Where a clip bounds people, L is only what it came from; and every part of the noise is in the pack."""
+    pack = make_pack(subject_of(qr.rank(votes(), PEOPLE, mechanism="ball", method="win-rate"), tmp_path))
+    shown, values = page(pack), pack.to_dict()
+    assert "Weight of a person's votes" not in shown
+    assert "not itself enforced" in shown
+    assert [part["on"] for part in values["mechanism"]["parts"]] == ["net wins", "exposure", "the scatter of people"]
+    assert "the scatter of people" in as_yaml(pack)
+
+
+def test_a_ledger_without_delta_does_not_speak_of_one(paid: Pack) -> None:
+    assert "with the δ of the ledger" not in page(paid)

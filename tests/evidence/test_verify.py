@@ -68,6 +68,11 @@ def swapped_ranks(values: Values) -> None:
     first["rank"], second["rank"] = 2, 1
 
 
+def nobody_first(values: Values) -> None:
+    for row in values["ranking"]:
+        row["probability_first"] = 0.0
+
+
 EDITED: dict[str, tuple[Callable[[Values], None], str]] = {
     "a smaller epsilon": (set_to("privacy", "epsilon", 0.5), "statement|scale|scatter"),
     "a larger limit": (set_to("privacy", "max_per_person", 40), "statement"),
@@ -81,6 +86,9 @@ EDITED: dict[str, tuple[Callable[[Values], None], str]] = {
     "a rank set": (set_to("ranking", 1, "rank_low", 3), "possible ranks"),
     "an interval": (set_to("ranking", 1, "score_low", 2.0), "outside of its interval"),
     "a probability": (set_to("ranking", 0, "probability_first", 1.5), "no probability"),
+    "a sure winner": (set_to("ranking", 3, "probability_first", 0.999), "sum to|likelier"),
+    "no winner": (nobody_first, "being first sum to 0"),
+    "a note": (set_to("assumptions", 0, "This was approved by the data protection officer."), "notes: «This was"),
     "a statement": (set_to("privacy", "statement", "Nobody can be harmed."), "statement: it says"),
     "an entry": (set_to("ledger_entry", "2-0123456789abcdef"), "has no payment 2-0123456789abcdef"),
     "an earlier entry": (set_to("ledger_entry", None), "names no entry"),
@@ -109,6 +117,22 @@ def test_an_edit_is_caught(edit: str, paid: Path, tmp_path: Path) -> None:
     assert re.search(message, complaint(write(edited, tmp_path / "edited.json"), ledger=paid / "budget.db"))
 
 
+def test_an_entry_that_was_copied_is_not_caught_and_that_is_said(paid: Path, tmp_path: Path) -> None:
+    """An entry says what was promised and not what came out; so it is among what cannot be checked."""
+    never_paid = qr.rank(votes(), PEOPLE, mechanism="laplace").to_dict()
+    never_paid["ledger_entry"] = json.loads((paid / "release.json").read_text())["ledger_entry"]
+    checked = verify(read_subject(write(never_paid, tmp_path / "unpaid.json")), ledger=paid / "budget.db")
+    assert checked.holds
+    assert any("a release that was never paid for can name one" in sentence for sentence in checked.unchecked)
+
+
+def test_without_the_tally_it_is_said_what_is_not_checked(paid: Path) -> None:
+    """Most of what is published."""
+    (line,) = (line for line in verify(read_subject(paid / "release.json")).lines if line.what == "tally")
+    assert line.verdict is Verdict.UNKNOWN
+    assert "names, scores, intervals, probabilities, notes and the condition are not checked" in line.why
+
+
 def test_the_release_that_is_edited_holds(paid: Path) -> None:
     """With its tally and its ledger every line holds."""
     subject = read_subject(paid / "release.json")
@@ -135,7 +159,7 @@ def test_names_that_were_exchanged_are_caught_by_the_tally(paid: Path, tmp_path:
     first["item"], last["item"] = last["item"], first["item"]
     path = write(values, tmp_path / "edited.json")
     assert complaint(path) == "None"
-    assert "intervals: ranking[0].item is" in complaint(path, tally=paid / "tally.json")
+    assert "tally: ranking[0].item is" in complaint(path, tally=paid / "tally.json")
 
 
 def test_an_edited_tally_is_caught(paid: Path, tmp_path: Path) -> None:
@@ -157,7 +181,7 @@ def test_a_tally_gives_every_view_again(scale: Any, tmp_path: Path) -> None:
         tally, method="bradley-terry", gamma=3.0, level=0.8, simultaneous=True, scale=scale, anchor=anchor
     )
     checked = verify(subject_of(release.top(3), tmp_path), tally=tmp_path / "tally.json")
-    assert verdicts(checked)["intervals"] is Verdict.HOLDS, checked.reason
+    assert verdicts(checked)["tally"] is Verdict.HOLDS, checked.reason
 
 
 def test_tallies_of_groups_give_their_releases_again(tmp_path: Path) -> None:
@@ -165,7 +189,7 @@ def test_tallies_of_groups_give_their_releases_again(tmp_path: Path) -> None:
     tally = qr.noisy_tally_by_group(by_country(), PEOPLE, mechanism="laplace")
     tally.to_json(tmp_path / "tally.json")
     checked = verify(subject_of(qr.rerank(tally, overall=True), tmp_path), tally=tmp_path / "tally.json")
-    assert verdicts(checked)["intervals"] is Verdict.HOLDS, checked.reason
+    assert verdicts(checked)["tally"] is Verdict.HOLDS, checked.reason
 
 
 def test_a_list_has_no_tally(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_what_is_calibrated_is_kept(epsilon: float, clip: float, statistic: Stat
     noise = BALL.calibrate(_promise(epsilon=epsilon, clip=clip, delta=1e-6, group_of=whose), statistic)
     assert epsilon * (1 - 1e-12) < BALL.loss(noise).epsilon <= epsilon
     assert (noise.privacy.delta, noise.privacy.clip, noise.cost.delta) == (0, clip, 0)
-    assert "Euclidean length" in noise.privacy.statement
+    assert "what one person adds to all counts together has a length of at most" in noise.privacy.statement
     assert "give or take" not in noise.privacy.statement
 
 

@@ -75,7 +75,7 @@ def test_options_that_cannot_be_meant_are_refused(extra: dict[str, Any]) -> None
 def test_a_person_is_bounded_in_one_of_three_ways(bound: dict[str, Any]) -> None:
     """Total weight, one answer per pair, or a clipped vector; the promise says which."""
     privacy = Privacy(1, "person", **bound)
-    assert any(word in privacy.statement for word in ("at most 3)", "one answer per pair", "at most 2.5 in"))
+    assert any(word in privacy.statement for word in ("at most 3)", "one answer per pair", "length of at most 2.5)"))
     assert privacy.changed(epsilon=2.0).epsilon == 2
 
 
@@ -83,7 +83,7 @@ def test_a_clip_needs_no_delta() -> None:
     """The ball mechanism clips and is pure: the promise says both."""
     privacy = Privacy(1, "person", clip=3.0)
     assert privacy.delta == 0
-    assert "at most 3 in Euclidean length" in privacy.statement
+    assert "has a length of at most 3)" in privacy.statement
     assert "give or take" not in privacy.statement
 
 
@@ -110,12 +110,30 @@ def test_the_statement_is_one_sentence_that_names_unit_and_factor(privacy: Priva
     assert ("at most 3)" in statement) == (privacy.unit is Unit.PERSON)
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.1, 0.5, 1, 3, 6.9, 7, 7.0000004, 50, 123.4567891])
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 0.5, 1, 3, 6.9, 7, 7.0000004, 8, 16, 50, 123.4567891])
 def test_the_factor_is_rounded_towards_truth(epsilon: float) -> None:
     """The factor in the sentence is never smaller than e^ε."""
     words = Privacy(epsilon, "comparison").statement.split(" times as likely")[0].rsplit(" ", 1)[1]
-    promised = float(words.removeprefix("e^")) if words.startswith("e^") else math.log(float(words))
+    promised = float(words.removeprefix("e^")) if words.startswith("e^") else math.log(float(words.replace(",", "")))
     assert epsilon <= promised < epsilon + 0.01
+    assert words.startswith("e^") == (epsilon > 16.1)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "weak"),
+    [(1, 0, False), (4, 0, False), (4.01, 0, True), (8, 0, True), (1, 1e-4, False), (1, 1e-3, True), (1, 0.01, True)],
+)
+def test_a_weak_promise_does_not_sound_safe(epsilon: float, delta: float, weak: bool) -> None:
+    """Neither where ε nor where δ is large: it opens with what holds."""
+    statement = Privacy(epsilon, "comparison", delta=delta).statement
+    assert statement.startswith("This is a weak promise: ") == weak
+    assert ("can be read out" in statement) != weak
+
+
+def test_a_large_factor_is_a_number() -> None:
+    """As long as it can be read."""
+    assert "at most 2,981 times as likely" in Privacy(8, "comparison").statement
+    assert "at most e^20 times as likely" in Privacy(20, "comparison").statement
 
 
 def test_only_one_count_is_public_without_a_public_design() -> None:
@@ -132,4 +150,4 @@ def test_only_one_count_is_public_without_a_public_design() -> None:
 def test_a_clip_under_a_public_design_is_stated_as_it_acts() -> None:
     """There the clip is on half the exposures, and answers move the counts by up to twice as much."""
     privacy = Privacy(1, "person", delta=1e-6, clip=3.0, neighbours="outcome", design="public")
-    assert "answers move the counts by at most 6 in Euclidean length" in privacy.statement
+    assert "what one person's answers change in all counts together has a length of at most 6)" in privacy.statement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -182,3 +183,42 @@ def test_released_arrays_are_read_only() -> None:
         assert array is not None
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+@pytest.mark.parametrize(("delta", "warned"), [(0.01, True), (1e-6, False)])
+def test_a_delta_that_is_large_for_the_people_is_warned_about(delta: float, warned: bool) -> None:
+    """Where their number is public, and only there."""
+    votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    for neighbours in ("replace", "add-remove"):
+        privacy = qr.Privacy(1, "person", delta=delta, max_per_person=6, neighbours=neighbours)
+        notes = (*qr.rank(votes, privacy, mechanism="gaussian").assumptions,)
+        notes += qr.top(votes, privacy, 1, mechanism="gaussian").assumptions
+        said = sum("is large for 50 people" in note for note in notes)
+        assert said == (2 if warned and neighbours == "replace" else 0)
+
+
+def test_a_limit_that_the_noise_does_not_use_is_explained() -> None:
+    """The number that was given, and the norm that takes its place."""
+    votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    release = qr.rank(votes, qr.Privacy(1, "person", max_per_person=10), mechanism="ball", method="win-rate")
+    (note,) = (note for note in release.assumptions if note.startswith("The limit of 10 votes a person"))
+    assert f"a length of at most {release.privacy.clip:g}" in note
+    plain = qr.rank(votes, qr.Privacy(1, "person", max_per_person=10), mechanism="laplace")
+    assert not any("is not itself enforced" in note for note in plain.assumptions)
+
+
+def test_a_limit_that_is_too_large_is_named() -> None:
+    """And not the clip, which nobody gave."""
+    votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
+    with pytest.raises(qr.QuietrankError, match="max_per_person=1000000000 is too large"):
+        qr.rank(votes, qr.Privacy(1, "person", max_per_person=10**9))
+
+
+def test_noise_beyond_the_range_of_a_rate_is_said() -> None:
+    """A win rate that is off by more than 1 means nothing; and numbers that allow for clipping say so."""
+    votes = qr.read_votes(qr.simulate(items=4, people=10, per_person=6), items_from_votes=True)
+    release = qr.rank(votes, qr.Privacy(1, "person", max_per_person=6), method="win-rate")
+    assert release.certainty is not None
+    shown = " ".join(str(replace(release, certainty=replace(release.certainty, noise_sd=5.7))).split())
+    assert "by more than the whole range, from 0 to 1: these values mean nothing" in shown
+    assert "relative to what clipping leaves of them" in shown

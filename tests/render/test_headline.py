@@ -43,73 +43,73 @@ def unknown(method: str, names: Sequence[str] = NAMES) -> Release:
 CASES = {
     "a clear first and a run": (
         release([(1, 1), (2, 2), (3, 5), (3, 5), (3, 5), (6, 6)], [1, 2, 3, 3, 3, 4]),
-        "London is first; ranks 3 to 5 cannot be told apart at 90 %.",
+        "London is first; ranks 3 to 5 cannot be told apart at 90 % confidence.",
     ),
     "a run of two": (
         release([(1, 1), (2, 3), (2, 3)], [1, 2, 2]),
-        "London is first; ranks 2 and 3 cannot be told apart at 90 %.",
+        "London is first; ranks 2 and 3 cannot be told apart at 90 % confidence.",
     ),
     "two runs": (
         release([(1, 1), (2, 3), (2, 3), (4, 6), (4, 6), (4, 6)], [1, 2, 2, 3, 3, 3]),
-        "London is first; neither ranks 2 and 3 nor ranks 4 to 6 can be told apart at 90 %.",
+        "London is first; neither ranks 2 and 3 nor ranks 4 to 6 can be told apart at 90 % confidence.",
     ),
     "a chain is told apart from its first only": (
         release([(1, 1), (2, 4), (2, 4), (2, 5), (4, 5)], [1, 2, 2, 2, 2]),
-        "London is first; ranks 3 to 5 cannot be told apart from rank 2 at 90 %.",
+        "London is first; ranks 3 to 5 cannot be told apart from rank 2 at 90 % confidence.",
     ),
     "a chain of three": (
         release([(1, 1), (2, 3), (2, 4), (3, 4)], [1, 2, 2, 2]),
-        "London is first; ranks 3 and 4 cannot be told apart from rank 2 at 90 %.",
+        "London is first; ranks 3 and 4 cannot be told apart from rank 2 at 90 % confidence.",
     ),
     "a chain and a run": (
         release([(1, 1), (2, 3), (2, 4), (3, 4), (5, 6), (5, 6)], [1, 2, 2, 2, 3, 3]),
         "London is first; ranks 5 and 6 cannot be told apart, and ranks 3 and 4 cannot be told apart from rank 2 "
-        "at 90 %.",
+        "at 90 % confidence.",
     ),
     "many runs": (
         release([(1, 1), (2, 3), (2, 3), (4, 5), (4, 5), (6, 8), (6, 8), (6, 8)], [1, 2, 2, 3, 3, 4, 4, 4]),
-        "London is first; 4 of these 8 items cannot be told apart from the first of their tier at 90 %.",
+        "London is first; 4 of these 8 items cannot be told apart from the first of their tier at 90 % confidence.",
     ),
     "two may be first": (
         release([(1, 2), (1, 2), (3, 3)], [1, 1, 2]),
-        "London or Paris may be first at 90 %.",
+        "London or Paris may be first at 90 % confidence.",
     ),
     "three may be first, and a run": (
         release([(1, 3), (1, 3), (1, 3), (4, 5), (4, 5)], [1, 1, 1, 2, 2]),
-        "London, Paris or Milano may be first; ranks 4 and 5 cannot be told apart at 90 %.",
+        "London, Paris or Milano may be first; ranks 4 and 5 cannot be told apart at 90 % confidence.",
     ),
     "many may be first": (
         release([(1, 7), (1, 7), (1, 7), (1, 7), (1, 7), (1, 7), (1, 7), (8, 8)], [1, 1, 1, 1, 1, 1, 1, 2]),
-        "London is ahead, but any of 7 items may be first at 90 %.",
+        "London is ahead, but any of 7 items may be first at 90 % confidence.",
     ),
     "the first's own set is clear, another's is not": (
         release([(1, 1), (1, 3), (2, 3)], [1, 2, 2]),
-        "London or Paris may be first; ranks 2 and 3 cannot be told apart at 90 %.",
+        "London or Paris may be first; ranks 2 and 3 cannot be told apart at 90 % confidence.",
     ),
     "only the first's own set is wide": (
         release([(1, 3), (2, 3), (2, 3)], [1, 2, 2]),
-        "London is ahead, but may be as low as rank 3; ranks 2 and 3 cannot be told apart at 90 %.",
+        "London is ahead, but may be as low as rank 3; ranks 2 and 3 cannot be told apart at 90 % confidence.",
     ),
     "wide sets without a tier of two": (
         release([(1, 1), (2, 2), (2, 3)]),
-        "London is first; 1 of these 3 ranks is not certain at 90 %.",
+        "London is first; 1 of these 3 ranks is not determined at 90 % confidence.",
     ),
     "everything separate, item by item": (
         release([(1, 1), (2, 2), (3, 3)]),
-        "London is first, and every rank here, taken by itself, is certain at 90 %.",
+        "London is first, and every rank here, taken by itself, is determined at 90 % confidence.",
     ),
     "everything separate, together": (
         release([(1, 1), (2, 2), (3, 3)], simultaneous=True, level=0.95),
-        "London is first, and these 3 ranks together are certain at 95 %.",
+        "London is first, and these 3 ranks together are determined at 95 % confidence.",
     ),
-    "two items, separate": (release([(1, 1), (2, 2)]), "London is first at 90 %."),
+    "two items, separate": (release([(1, 1), (2, 2)]), "London is first at 90 % confidence."),
     "two items, not separate": (
         release([(1, 2), (1, 2)], [1, 1]),
-        "No two of these 2 items can be told apart at 90 %.",
+        "No two of these 2 items can be told apart at 90 % confidence.",
     ),
     "nothing separate": (
         release([(1, 4)] * 4, [1] * 4, level=0.975),
-        "No two of these 4 items can be told apart at 97.5 %.",
+        "No two of these 4 items can be told apart at 97.5 % confidence.",
     ),
     "no certainty, counts": (
         unknown("net-wins"),
@@ -138,19 +138,25 @@ def test_the_sentence_answers_the_question(case: str) -> None:
 
 
 TOPS: list[tuple[Sets, list[int] | None, int, str]] = [
-    ([(1, 1), (2, 4), (2, 4), (2, 4)], [1, 2, 2, 2], 1, "London is first at 90 %."),
-    ([(1, 3), (1, 3), (1, 3), (4, 4)], [1, 1, 1, 2], 1, "London is ahead, but may be as low as rank 3 at 90 %."),
+    ([(1, 1), (2, 4), (2, 4), (2, 4)], [1, 2, 2, 2], 1, "London is first at 90 % confidence."),
+    ([(1, 3), (1, 3), (1, 3), (4, 4)], [1, 1, 1, 2], 1, (
+        "London is ahead, but may be as low as rank 3 at 90 % confidence."
+    )),
     (
         [(1, 3), (1, 3), (1, 3), (4, 4)], [1, 1, 1, 2], 2,
-        "London is ahead, but may be as low as rank 3; ranks 1 and 2 cannot be told apart at 90 %.",
+        "London is ahead, but may be as low as rank 3; ranks 1 and 2 cannot be told apart at 90 % confidence.",
     ),
-    ([(1, 2), (1, 2), (3, 3), (4, 4)], [1, 1, 2, 3], 2, "No two of these 2 items can be told apart at 90 %."),
-    ([(1, 4)] * 4, [1] * 4, 2, (
-        "London is ahead, but may be as low as rank 4; ranks 1 and 2 cannot be told apart at 90 %."
+    ([(1, 2), (1, 2), (3, 3), (4, 4)], [1, 1, 2, 3], 2, (
+        "No two of these 2 items can be told apart at 90 % confidence."
     )),
-    ([(1, 1), (2, 4), (2, 4), (2, 4)], [1, 2, 2, 2], 3, "London is first; ranks 2 and 3 cannot be told apart at 90 %."),
+    ([(1, 4)] * 4, [1] * 4, 2, (
+        "London is ahead, but may be as low as rank 4; ranks 1 and 2 cannot be told apart at 90 % confidence."
+    )),
+    ([(1, 1), (2, 4), (2, 4), (2, 4)], [1, 2, 2, 2], 3, (
+        "London is first; ranks 2 and 3 cannot be told apart at 90 % confidence."
+    )),
     ([(1, 1), (2, 2), (3, 3), (4, 4)], None, 3, (
-        "London is first, and every rank here, taken by itself, is certain at 90 %."
+        "London is first, and every rank here, taken by itself, is determined at 90 % confidence."
     )),
 ]  # fmt: skip
 
@@ -202,7 +208,7 @@ def test_it_never_claims_more_than_the_rank_sets(one: Release) -> None:
     if "London is first" in said:
         assert sets[0] == (1, 1)
         assert all(low > 1 for low, _ in sets[1:])
-    if "certain" in said and "not certain" not in said:
+    if "determined" in said and "not determined" not in said:
         assert all(low == high for low, high in sets)
         assert ("together" in said) is (one.certainty is not None and one.certainty.simultaneous)
     if "No two" in said:
@@ -218,7 +224,7 @@ def test_it_never_claims_more_than_the_rank_sets(one: Release) -> None:
 @given(releases())
 def test_it_names_the_level(one: Release) -> None:
     """Every claim about certainty comes with its level."""
-    assert headline(one).endswith("at 90 %.")
+    assert headline(one).endswith("at 90 % confidence.")
 
 
 # ---- groups ----------------------------------------------------------------------------------------------------------
@@ -233,22 +239,23 @@ def grouped(*groups: tuple[str, Release]) -> GroupedRelease:
 
 
 GROUPS = {
-    "London is first in all 2 groups, each at 90 %.": [("de", release(CLEAR)), ("fr", release(CLEAR))],
-    "London is first in de, Paris is first in fr, each at 90 %.": [
+    "London is first in all 2 groups, each at 90 % confidence.": [("de", release(CLEAR)), ("fr", release(CLEAR))],
+    "London is first in de, Paris is first in fr, each at 90 % confidence.": [
         ("de", release(CLEAR)), ("fr", release(CLEAR, names=PARIS))
     ],
-    "London is first in de; who is first cannot be said in fr, at 90 %.": [
+    "London is first in de; who is first cannot be said in fr, at 90 % confidence.": [
         ("de", release(CLEAR)), ("fr", release(OPEN))
     ],
-    "Who is first cannot be said in any group, at 90 %.": [("de", release(OPEN)), ("fr", release(OPEN))],
-    "London is first in de, at 90 %.": [("de", release(CLEAR))],
+    "Who is first cannot be said in any group, at 90 % confidence.": [("de", release(OPEN)), ("fr", release(OPEN))],
+    "London is first in de, at 90 % confidence.": [("de", release(CLEAR))],
     "London is first in all 2 groups by these figures; how sure that is cannot be said.": [
         ("de", release(CLEAR)), ("fr", unknown("bradley-terry"))
     ],
-    "7 of 8 groups have a first item, London in 4 of them; who is first cannot be said in 7, each at 90 %.": [
+    "7 of 8 groups have a first item, London in 4 of them; who is first cannot be said in 7, each at 90 % "
+    "confidence.": [
         *((str(k), release(CLEAR, names=(NAMES, PARIS)[k % 2])) for k in range(7)), ("7", release(OPEN))
     ],
-    "London is first in 5 groups; who is first cannot be said in \\x1bx, each at 90 %.": [
+    "London is first in 5 groups; who is first cannot be said in \\x1bx, each at 90 % confidence.": [
         *((str(k), release(CLEAR)) for k in range(5)), ("\x1bx", release(OPEN))
     ],
 }  # fmt: skip

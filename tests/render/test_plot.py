@@ -160,7 +160,7 @@ def test_the_words_say_what_is_shown_and_what_is_promised() -> None:
     assert "6 items by Bradley–Terry score, ε = 1 per person, 90\u00a0% intervals" in " ".join(shown)
     assert made.statement in " ".join(shown)
     together = replace(made, certainty=Certainty(0.95, True, 3, 0.05, 1.0))
-    assert any("95\u00a0%, for all items together" in text for text in texts(figure_of(together)))
+    assert "95\u00a0% confidence, for all items together" in " ".join(texts(figure_of(together))).replace("\n", " ")
 
 
 def test_one_item_or_equal_scores_can_be_drawn() -> None:

@@ -346,3 +346,20 @@ def test_the_page_comes_from_the_release_alone() -> None:
 def test_cities_are_in_the_table() -> None:
     """Each item once as a label of the picture and once in the table."""
     assert page(release()).texts["bdi"] == [*CITIES, *CITIES]
+
+
+def test_the_citation_is_that_of_the_project() -> None:
+    """Every field of CITATION.cff that the page prints, with the version that made the release."""
+    from pathlib import Path
+
+    from quietrank.render import citation
+
+    cff = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
+    for line in (f'title: "{citation.TITLE}"', f'name: "{citation.AUTHORS}"', f'title: "{citation.METHOD_TITLE}"',
+                 f"year: {citation.METHOD_YEAR}", f'notes: "{citation.METHOD_NOTES}"'):  # fmt: skip
+        assert line in cff
+    assert re.findall("family-names: (.*)", cff) == list(citation.METHOD_AUTHORS)
+    words = page(release()).words
+    assert f"{citation.AUTHORS}: {citation.TITLE}. Software, version " in words
+    assert "@software{quietrank, author = {{The quietrank authors}}" in words
+    assert citation.in_words("something else").endswith("Software.")

@@ -31,9 +31,11 @@ from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.wins import WINS_AND_LOSSES
 from quietrank.votes.tallies import PairTally
 from tests.helpers import Vote, from_arrow
+from tests.render.test_headline import release as headlined
 from tests.steps import perturbed_mle
 
-WARNING = "Noise alone could make differences like these between items: this order may mean little."
+WARNING = "Noise alone could make differences like these"
+"""between items, or within a tier"""
 
 
 # ---- how often pure noise goes without it --------------------------------------------------------------------------
@@ -174,7 +176,9 @@ def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int)
     releases = [ranked(votes, n, mechanism) for votes in ([], ties(n, 1)) for _ in range(5)]
     assert {release.mechanism.name for release in releases} == {mechanism}
     assert all(
-        re.search("Noise: each (win rate|score|item's score) is off by about ±", printed(release))
+        re.search(
+            "Noise: (each (win rate|score|item's score) is off by|it moves each win rate by more)", printed(release)
+        )
         for release in releases
     )
     assert_warned(releases)
@@ -262,3 +266,27 @@ def test_a_release_without_figures_is_not_warned_about() -> None:
     release = made([1.0, 2.0], "laplace", "noise_sd", 9.0)
     assert WARNING in printed(release)
     assert "Noise" not in printed(replace(release, mechanism=NoiseRecord("laplace", ())))
+
+
+# ---- beside rank sets ------------------------------------------------------------------------------------------------
+
+
+def judged(sets: list[tuple[int, int]], tiers: list[int], shown: int | None = None) -> str:
+    """What is printed about differences that are small beside the noise, with these rank sets."""
+    made = headlined(sets, tiers)
+    rows = tuple(replace(row, net_wins=0.1 * row.rank) for row in made.ranking)
+    figures = (("noise_sd", 10.0),)
+    quiet = replace(made, ranking=rows, mechanism=replace(made.mechanism, figures=figures))
+    return printed(quiet if shown is None else quiet.top(shown))
+
+
+def test_what_rank_sets_separate_is_not_called_noise() -> None:
+    """The headline and the warning never contradict each other, whatever is shown of the ranking."""
+    alone = "Noise alone could make differences like these"
+    apart = judged([(1, 1), (2, 2), (3, 3), (4, 4)], [1, 2, 3, 4], 3)
+    assert "is determined at 90 % confidence" in apart
+    assert alone not in apart
+    assert f"{alone} within a tier: the order there may mean little." in judged(
+        [(1, 2), (1, 2), (3, 4), (3, 4)], [1, 1, 2, 2]
+    )
+    assert f"{alone} between items: this order may mean little." in judged([(1, 4)] * 4, [1] * 4)

@@ -143,7 +143,7 @@ def _counted() -> dict[str, Case]:
 
 
 def _wide() -> dict[str, Case]:
-    words = ("1", "-1", "0", "", " a ", "B", None, "TIE", "2", "A1", "junk")
+    words = ("1", "-1", "0.5", "", " a ", "B", None, "TIE", "2", "A1", "junk", "0", "1.0")
     people = ("Ann", "ann", "é", "e\u0301", "ß", "ann ")
 
     def cells(values: Sequence[Any]) -> dict[str, list[Any]]:
@@ -157,9 +157,10 @@ def _wide() -> dict[str, Case]:
     return {
         "wide": Case(_columns(person=people, **cells(words)), {"skip_invalid": True}, bounds, ASKED),
         "wide, all readable": Case(_columns(person=people, **cells(words[:6])), **some),
-        "wide, numbers": Case(_columns(person=people, **cells((1, -1, 0, None, 2))), **some),
-        "wide, a person twice": Case(_columns(person=[*people[:5], "Ann"], **cells((1, -1, 0, None, 2))), **some),
-        "wide, nobody is named": Case(_columns(**cells((1, -1, 0, None, 2))), **some),
+        "wide, numbers": Case(_columns(person=people, **cells((1, -1, None, 2))), **some),
+        "wide, declared numbers": Case(_columns(person=people, **cells((1, 0, None))), {"outcomes": "1/0"}, **some),
+        "wide, a person twice": Case(_columns(person=[*people[:5], "Ann"], **cells((1, -1, None, 2))), **some),
+        "wide, nobody is named": Case(_columns(**cells((1, -1, None, 2))), **some),
     }
 
 

@@ -82,7 +82,7 @@ def test_nobodys_comment_makes_a_header(tmp_path: Path, comment: str) -> None:
     path.write_text(f"comment,respondent id,collector id,tea:coffee\n{comment},17,1,\nx,18,1,1\nx,18,1,-1\n")
     votes = read_votes(path, ["tea", "coffee"], person="respondent id")
     assert qr.check(votes).rows == 3
-    assert votes.notes == ()
+    assert votes.notes() == ()
 
 
 def test_a_row_without_a_person_is_wrong_even_where_it_is_left_out() -> None:

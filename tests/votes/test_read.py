@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from quietrank.errors import VotesError
 from quietrank.promise.privacy import Privacy
+from quietrank.votes.check import check
 from quietrank.votes.read import read_votes
 from quietrank.votes.shapes.long import Long, recognise
 from tests.helpers import write_csv
@@ -256,3 +259,43 @@ def test_no_query_returns_more_rows_than_items(monkeypatch: pytest.MonkeyPatch, 
     tally_votes(read_votes(path, items_from_votes=True), Privacy(1, "person", max_per_person=2))
     assert fetched
     assert max(fetched) <= 2
+
+
+@pytest.mark.parametrize(("name", "program"), [("v.sav", "SPSS"), ("v.dta", "Stata"), ("v.RDS", "R")])
+def test_files_of_other_programs_are_to_be_exported(tmp_path: Path, name: str, program: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(VotesError, match=f"is a file of {program}, .* export it as CSV from {program}"):
+        read_votes(tmp_path / name, ["x", "y"])
+
+
+def test_row_names_of_r_are_explained(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text('"","winner","loser"\n"1","x","y"\n')
+    with pytest.raises(VotesError, match=r"column 1 has no name.*in R: write.csv\(…, row.names = FALSE\)"):
+        read_votes(path, ["x", "y"])
+
+
+def test_mixed_line_ends_are_named(tmp_path: Path) -> None:
+    """With the first line that ends otherwise."""
+    path = tmp_path / "v.csv"
+    rows = [b"person,winner,loser\r\n", *(b"p%d,x,y\r\n" % k for k in range(50)), b"q,x,y\n", b"r,y,x\r\n"]
+    path.write_bytes(b"".join(rows))
+    with pytest.raises(VotesError, match=r"has mixed line ends: line 52 is the first.*save it with one kind"):
+        check(read_votes(path, ["x", "y"]))
+
+
+def test_wins_of_single_votes_are_read_as_outcomes() -> None:
+    """A row with 1 and 0 in two columns is read as counts, which name nobody; the message says what works."""
+    table = pa.table({"id": ["p", "q"], "player1": ["x", "x"], "player2": ["y", "y"], "win1": [1, 0], "win2": [0, 1]})
+    votes = read_votes(table, ["x", "y"], person="id")
+    with pytest.raises(VotesError, match=r"say a=player1 b=player2 outcome=win1 outcomes=1/0.5/0"):
+        votes.require_person()
+    words: dict[str, Any] = {"a": "player1", "b": "player2", "outcome": "win1", "outcomes": "1/0.5/0"}
+    report = check(read_votes(table, ["x", "y"], person="id", **words), unit="person")
+    assert (report.votes, report.ties) == (2, 0)
+
+
+def test_columns_named_after_the_items_may_hold_places() -> None:
+    table = pa.table({"person": ["p"], "x": ["1"], "y": ["2"]})
+    with pytest.raises(VotesError, match="are named after the items; if they hold places in a ranking, add shape=rank"):
+        read_votes(table, ["x", "y"])

@@ -103,7 +103,7 @@ def _write_wide(case: Case, rows: Sequence[Row], path: Path) -> Path:
         writer = csv.writer(stream)
         writer.writerow(["person", *(f"{names[i]}:{names[j]}" for i, j in pairs)] + [GROUP] * split)
         for person, i, j, answer, group in rows:
-            said = {"a": "1" if i < j else "2", "b": "2" if i < j else "1", "tie": "0"}.get(answer, "")
+            said = {"a": "1" if i < j else "2", "b": "2" if i < j else "1", "tie": "tie"}.get(answer, "")
             cells = [said if pair == (min(i, j), max(i, j)) else "" for pair in pairs]
             writer.writerow([person, *cells] + [group] * split)
     return path

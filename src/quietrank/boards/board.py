@@ -305,6 +305,9 @@ class Board:
             secret, book = kept.secret, self._settle(kept, ledger)
         if last <= self.days:
             return []
+        assumed = votes.source.assumed
+        if assumed is not None and assumed not in self.log.assumed:
+            self._append(lambda log: log.with_assumption(assumed), ledger)
         with arrivals(votes, self.terms.calendar, secret) as db, self._confidential(db) as kept:
             book = self._settle(kept, ledger)
             first = self.days + 1

@@ -85,7 +85,7 @@ class Reading:
         return NoisyTally(
             Items(self.log.items[:n]), terms.privacy, noise.statistic, np.round(values).astype(np.int64), FINE, share,
             noise.name, tuple(figures.items()), law, None, None, None, rows_skipped=False,
-            notes=(self._about_the_board(),), ledger_entry=self.log.entry, met=self._met(),
+            notes=(self._about_the_board(), *self.log.assumed), ledger_entry=self.log.entry, met=self._met(),
         )  # fmt: skip
 
     def _about_the_board(self) -> str:

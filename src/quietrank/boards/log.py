@@ -1,6 +1,7 @@
 """The public log of a board: its terms, and what was published since; lines of JSON in, a `Log` out.
 
-Each line's hash covers the line and the hash before it, so that nothing that was published can be changed unnoticed.
+Each line's hash covers the line and the hash before it, so that a line that was changed alone is noticed;
+not lines whose hashes were all computed anew.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ class Log:
     entry: str | None = None
     """the id of the payment in the ledger"""
     retired: frozenset[str] = frozenset()
+    assumed: tuple[str, ...] = ()
+    """what was assumed about where votes came from, each time that votes were read"""
     days: tuple[Day, ...] = ()
     head: str = ""
     lines: tuple[str, ...] = field(default=(), repr=False)
@@ -169,6 +172,9 @@ class Log:
     def with_retired(self, names: Sequence[str]) -> Log:
         return self._with({"retired": list(names)})
 
+    def with_assumption(self, sentence: str) -> Log:
+        return self._with({"assumed": sentence})
+
     def _with(self, content: dict[str, Any]) -> Log:
         head = chained(self.head, canonical(content))
         longer = replace(self, head=head, lines=(*self.lines, _line(content, head)))
@@ -181,6 +187,8 @@ class Log:
             return replace(longer, entry=str(content["paid"]))
         if "retired" in content:
             return replace(longer, retired=self.retired | frozenset(content["retired"]))
+        if "assumed" in content:
+            return replace(longer, assumed=(*self.assumed, str(content["assumed"])))
         size = self.listed(len(self.days) + 1) * len(self.terms.groups or ("",))
         net_wins, exposures = (np.array(content[name], dtype=np.int64) for name in ("net_wins", "exposures"))
         if content["day"] != len(self.days) + 1 or not len(net_wins) == len(exposures) == size:

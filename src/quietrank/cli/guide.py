@@ -24,6 +24,8 @@ class Answers:
     unit: str
     questions: str | None
     """for people: the most that one of them could answer, `pairs` (each pair once) or `unknown`"""
+    repeats: bool
+    """whether anybody could be asked the same pair twice"""
     asked: str
     """who was asked what: public, random or secret"""
     epsilon: float
@@ -37,7 +39,8 @@ class Answers:
             return {}
         if self.questions == PAIRS:
             return {"one_per_pair": True}
-        return {"max_per_person": AUTO if self.questions == UNKNOWN else number_of_questions(self.questions or "")}
+        limit = AUTO if self.questions == UNKNOWN else number_of_questions(self.questions or "")
+        return {"max_per_person": limit, **({} if self.repeats else {"one_per_pair": True})}
 
     @property
     def promise(self) -> dict[str, Any]:

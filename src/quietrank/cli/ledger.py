@@ -13,7 +13,7 @@ from quietrank.errors import PrivacyError
 from quietrank.render.screen import show_data
 
 ledger_app = command_group(
-    "A privacy budget that outlives the process: make one, look at it, check that nobody touched it.",
+    "A privacy budget that outlives the process: make one, look at it, check that it is intact.",
     no_args_is_help=True,
 )
 
@@ -49,7 +49,11 @@ def show(file: File, format: Printed = Format.TABLE) -> None:
 
 @ledger_app.command(cls=Command)
 def verify(file: File) -> None:
-    """Check the whole history; exit code 1 if an entry was edited, removed, moved or cut off."""
+    """Check the whole history; exit code 1 if its hashes or sums do not fit together.
+
+    That notices accidents and naive edits: an entry edited, removed, moved or cut off. It does not notice somebody who
+    computes all hashes anew, or who puts an old copy of the file in its place.
+    """
     from quietrank.ledger.book import BudgetLedger
 
     last = BudgetLedger.open(file).verify()

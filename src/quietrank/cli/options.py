@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,11 +91,63 @@ def _without_bool(params: list[Any]) -> list[Any]:
     return params
 
 
+WrongUsage: Any = typer.BadParameter.__mro__[1]
+"""what Typer raises for every wrong option; it does not export it"""
+
+
+def _in_our_words(error: Any, params: list[Any], args: list[str]) -> Exception:
+    """What is wrong with the options: the names that an unknown one begins, and numbers that are none."""
+    if getattr(error, "possibilities", None) is not None:
+        names = [name for param in params for name in param.opts if name.startswith(error.option_name)]
+        error.possibilities = names or error.possibilities
+    param = getattr(error, "param", None)
+    # Its versions differ in what they know about an option, but all say which kind of number was expected.
+    said = str(getattr(error, "message", ""))
+    whole = "valid int" in said
+    given = (
+        _given(param.opts, args) if param is not None and (whole or "valid float" in said or "number" in said) else []
+    )
+    if not given or _is_number(given[0], whole=whole):
+        return error  # type: ignore[no-any-return]
+    number = f"{'a whole number' if whole else 'a number'}{EXAMPLES.get(param.name, '')}"  # type: ignore[union-attr]
+    return UsageError(f"{param.opts[-1]} must be {number}; got {given[0]!r}")  # type: ignore[union-attr]
+
+
+EXAMPLES = {
+    "epsilon": " > 0, such as 1",
+    "delta": ", such as 1e-6",
+    "level": ", such as 0.9",
+    "items": ": how many items there are, such as 5",
+}
+
+
+def _given(names: list[str], args: list[str]) -> list[str]:
+    """The values that an option was given."""
+    after = [value for name, value in pairwise(args) if name in names]
+    joined = [value for name, equals, value in (arg.partition("=") for arg in args) if equals and name in names]
+    return [*after, *joined]
+
+
+def _is_number(text: str, *, whole: bool) -> bool:
+    try:
+        int(text) if whole else float(text)
+    except ValueError:
+        return False
+    return True
+
+
 class Command(TyperCommand):
     """A command that shows switches, --help included, without a type, and lists the registered mechanisms."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_bool(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except WrongUsage as error:
+            raise _in_our_words(error, self.get_params(ctx), words) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; in its paths, ~ is the home of whoever runs it, also where no shell has seen it."""
@@ -200,7 +253,19 @@ class VotesOptions:
         ),
     ] = None
     table: Annotated[str | None, place("The table or view to read there, such as schema.votes.", "NAME")] = None
-    query: Annotated[str | None, place("Or the rows of this query.", "SELECT")] = None
+    query: Annotated[
+        str | None,
+        place("Or the rows of this query: one SELECT over one table that looks at a row's own columns only.", "SELECT"),
+    ] = None
+    trust_query: Annotated[
+        bool,
+        place(
+            "Read any other --query too: each of its rows comes from one vote and depends on no other person's rows. "
+            "That is not checked, and the release says so.",
+            None,
+            "--trust-query",
+        ),
+    ] = False
     engine: Annotated[
         str | None, place("What reads VOTES and counts; spark takes its own settings.", choice(VOTE_ENGINES))
     ] = None
@@ -329,8 +394,8 @@ class VotesOptions:
 COLUMNS = (
     "winner", "loser", "tie", "a", "b", "outcome", "outcomes", "missing", "bothbad", "count", "wins_a", "wins_b",
     "person", "delimiter", "encoding", "sheet", "input_format", "where", "shape", "pair_columns", "ranking",
-    "unranked", "header_rows", "connect", "table", "query", "engine", "memory_limit", "threads", "temp_dir",
-    "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
+    "unranked", "header_rows", "connect", "table", "query", "trust_query", "engine", "memory_limit", "threads",
+    "temp_dir", "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ def rank(
         str | None,
         options.promise(
             "L: a person with more votes has them scaled down to this many in all (unit comparison: L of them count); "
+            "ball and Gaussian noise bound a person by a norm instead, which is chosen from L (--clip). "
             "auto chooses L from a noisy histogram of votes per person, for 5 % of ε.",
             "[L|auto]",
         ),

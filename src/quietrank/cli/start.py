@@ -7,6 +7,8 @@ is released, and nothing that was read decides about the promise: the answers do
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from quietrank.cli import options
@@ -35,9 +37,18 @@ def start(
         str | None,
         answer("How many questions one person could answer; pairs: each pair at most once.", f"[N|{PAIRS}|{UNKNOWN}]"),
     ] = None,
+    repeats: Annotated[
+        bool | None,
+        answer(
+            "Whether anybody could be asked the same pair twice.", None, "--repeats/--no-repeats", show_default=False
+        ),
+    ] = None,
     asked: Annotated[
         str | None,
-        answer("Who was asked what: known to all, drawn at random, or a secret.", choice((PUBLIC, RANDOM, SECRET))),
+        answer(
+            "Who was asked what: known to all, every pair equally likely to be asked and answered, or a secret.",
+            choice((PUBLIC, RANDOM, SECRET)),
+        ),
     ] = None,
     epsilon: Annotated[float | None, answer("Strength of the promise; smaller is stronger.", "E")] = None,
     again: Annotated[
@@ -48,18 +59,93 @@ def start(
     """Ask a few questions about a file of votes, and print the command to run. Runs nothing by itself."""
     from quietrank.votes import check as checks
 
-    with counting("opening votes"):
-        votes = source.read(any_items=True)
+    source, votes = _read(source)
+    with counting("looking at votes"):
         report = checks.check(votes)
     warn(f"{checks.CONFIDENTIAL} This is what the file seems to hold:")
     for line in report.lines():
         tell(f"  {line}")
     items_from_votes = source.items_from_votes or (source.items is None and _list_is_public())
-    answers = _answers(votes, unit, questions, asked, epsilon, again)
+    unit = _unit(unit)
+    if unit == "person":
+        source, named = _with_person(source, votes)
+        if named is not votes:
+            votes = named
+            with counting("looking at votes"):
+                report = checks.check(votes)
+    answers = _answers(votes, unit, questions, repeats, asked, epsilon, again)
     _show_plan(report, answers)
     lines = commands(source, answers, items_from_votes=items_from_votes)
     in_python = python(source, answers, items_from_votes=items_from_votes)
     show_data("".join(f"{line}\n" for line in [*lines, "", "# From Python:", *in_python]))
+
+
+# ---- what the file is ------------------------------------------------------------------------------------------------
+
+SHAPES = {
+    "long": "one vote",
+    "wide": "one person, with a column for every pair",
+    "rankings": "one person's ranking of the items",
+    "best-worst": "one set of items, of which the best and the worst are named",
+}
+
+
+def _read(source: VotesOptions) -> tuple[VotesOptions, Votes]:
+    """The votes, and how they are read; where the names of the columns do not say what a row is, by asking."""
+    from quietrank.votes.shapes.registry import UnknownShapeError
+
+    while True:
+        try:
+            with counting("opening votes"):
+                return source, source.read(any_items=True)
+        except UnknownShapeError as error:
+            if not _somebody():
+                raise
+            tell(f"This file is not understood by the names of its columns: {error.in_options()}")
+        source = _described(source)
+
+
+def _described(source: VotesOptions) -> VotesOptions:
+    """The same with what a row is, and how its columns are named."""
+    shape = _ask("shape", "What is a row of this file?", SHAPES, source.shape)
+    other = dict.fromkeys(("pair_columns", "winner", "loser", "best", "worst", "shown"))  # of an earlier attempt
+    source = replace(source, shape=shape, **other)
+    if shape == "wide":
+        how = {
+            "q_{a}_{b}": "a pattern, if columns are named after their items",
+            "FILE": "else a CSV with the header column,a,b and a line for each column, such as Q1,tea,coffee",
+        }
+        return replace(source, pair_columns=_ask("pair-columns", "How are the columns named?", how, None, free=_any))
+    if shape == "long":
+        winner = _ask("winner", "Which column names the preferred item?", {}, None, free=_any)
+        return replace(source, winner=winner, loser=_ask("loser", "And which the other?", {}, None, free=_any))
+    if source.items is None:
+        what = {"FILE": "a file with one per line", "a,b,c": "or the items themselves"}
+        source = replace(source, items=_ask("items", "Which items are ranked?", what, None, free=_any))
+    if shape == "best-worst":
+        best = _ask("best", "Which column names the best item?", {}, "best", free=_any)
+        worst = _ask("worst", "Which column names the worst?", {}, "worst", free=_any)
+        shown = _ask("shown", "Which columns have the items shown (a,b,c or item*)?", {}, None, free=_any)
+        return replace(source, best=best, worst=worst, shown=shown)
+    return source
+
+
+NOBODY = "none"
+
+
+def _with_person(source: VotesOptions, votes: Votes) -> tuple[VotesOptions, Votes]:
+    """The votes with a column that names the person, if one does that was not recognised."""
+    others = [name for name in votes.all_columns if name not in votes.shape.columns]
+    if votes.shape.person is None and others and _somebody() and not votes.shape.counts:
+        rows = {NOBODY: "each row is one person"} if votes.shape.row_is_person else {}
+        question = f"Which column names the person? ({', '.join(others)})"
+        column = _ask("person", question, rows, NOBODY if rows else None, free=_one_of([*others, *rows]))
+        if column != NOBODY or NOBODY in others:
+            source = replace(source, person=column)
+            with counting("opening votes"):
+                votes = source.read(any_items=True)
+    votes.require_person()
+    return source, votes
 
 
 # ---- questions -------------------------------------------------------------------------------------------------------
@@ -77,35 +163,38 @@ def _list_is_public() -> bool:
     )
 
 
-def _answers(
-    votes: Votes, unit: str | None, questions: str | None, asked: str | None, epsilon: float | None, again: bool | None
-) -> Answers:
-    """The answers that were given as options, and the others asked for; checked by what they promise."""
-    unit = _checked_word("unit", unit, ("person", "comparison")) or _ask(
+def _unit(unit: str | None) -> str:
+    return _checked_word("unit", unit, ("person", "comparison")) or _ask(
         "unit",
         "Whose votes are these: what must nobody be able to read out of the ranking?",
         {"person": "anything that one person said", "comparison": "a single vote; people are not the secret"},
         "person",
     )
+
+
+def _answers(
+    votes: Votes,
+    unit: str,
+    questions: str | None,
+    repeats: bool | None,
+    asked: str | None,
+    epsilon: float | None,
+    again: bool | None,
+) -> Answers:
+    """The answers that were given as options, and the others asked for; checked by what they promise."""
     if unit == "person":
-        votes.require_person()
-        questions = questions or _ask(
-            "questions",
-            "How many questions could one person answer, by the questionnaire? A number, or",
-            {PAIRS: "each pair at most once", UNKNOWN: "nobody knows; 5 % of ε will find out"},
-            None,
-            free=True,
-        )
-        questions = questions if questions in (PAIRS, UNKNOWN) else str(number_of_questions(questions))
-    elif questions is not None:
-        raise UsageError("--questions is about people, and single votes are protected here; leave it out")
+        questions = _questions(questions if questions is not None else _ask_questions(votes))
+        repeats = _repeats(votes, questions, repeats)
+    elif questions is not None or repeats is not None:
+        name = "--questions" if questions is not None else "--repeats"
+        raise UsageError(f"{name} is about people, and single votes are protected here; leave it out")
     asked = _checked_word("asked", asked, (PUBLIC, RANDOM, SECRET)) or _ask(
         "asked",
         "May anybody know who was asked about which pairs?",
         {
             PUBLIC: "yes, only the answers are a secret",
-            RANDOM: "no, but pairs were drawn at random, or everybody was asked all of them",
-            SECRET: "no",
+            RANDOM: "no, but every pair was equally likely to be asked and answered: no item was skipped more often",
+            SECRET: "no, or some items were skipped more often than others",
         },
         SECRET,
     )
@@ -114,9 +203,45 @@ def _answers(
         words = {"once": "one release is all", "again": "there will be more: a ledger keeps what is spent"}
         question = "Will you publish from these votes more than once?"
         again = _ask("again", question, words, "once", "--again or --once") == "again"
-    answers = Answers(unit, questions, asked, epsilon, again)
+    answers = Answers(unit, questions, bool(repeats), asked, epsilon, again)
     _ = answers.privacy  # refused here if it makes no promise
     return answers
+
+
+def _questions(said: str) -> str:
+    return said if said in (PAIRS, UNKNOWN) else str(number_of_questions(said))
+
+
+def _ask_questions(votes: Votes) -> str:
+    """How many questions one person could answer; how many columns there are is public."""
+    words = {PAIRS: "each pair at most once", UNKNOWN: "nobody knows; 5 % of ε will find out"}
+    if votes.shape.in_sets:
+        question, usual = "How many sets could one person be shown, by the questionnaire? A number, or", None
+        del words[PAIRS]
+    elif votes.shape.row_is_person or votes.shape.votes_per_row > 1:
+        question = "How many questions could one person answer, by the questionnaire? A number, or"
+        usual = PAIRS if votes.shape.name == "rankings" else str(votes.shape.votes_per_row)
+    else:
+        question, usual = "How many votes may one person cast? A number, or", UNKNOWN
+    return _ask("questions", question, words, usual, free=_questions)
+
+
+def _repeats(votes: Votes, questions: str, repeats: bool | None) -> bool:
+    """Whether a pair may be asked twice; sets have no pairs, and `pairs` has said it."""
+    if votes.shape.in_sets:
+        if repeats is not None:
+            raise UsageError("--repeats is about pairs, and these are best-worst sets; leave it out")
+        return True
+    if questions == PAIRS:
+        if repeats:
+            raise UsageError(f"--questions {PAIRS} says that nobody is asked a pair twice; leave --repeats out")
+        return False
+    if repeats is not None:
+        return repeats
+    words = {"no": "each pair at most once, which takes less noise", "yes": "pairs may come again, or nobody knows"}
+    usual = "yes" if votes.shape.name == "long" else "no"
+    remedy = "--repeats or --no-repeats"
+    return _ask("repeats", "Could anybody be asked the same pair twice?", words, usual, remedy) == "yes"
 
 
 def _checked_word(name: str, given: str | None, words: tuple[str, ...]) -> str | None:
@@ -127,13 +252,35 @@ def _checked_word(name: str, given: str | None, words: tuple[str, ...]) -> str |
 
 def _ask_epsilon() -> str:
     words = {"0.5": "strong", "1": "usual", "2": "weaker, for small surveys"}
-    while True:
-        said = _ask("epsilon", "How strong is the promise? A number ε above 0, such as", words, "1", free=True)
-        try:
-            float(said)
-            return said
-        except ValueError:
-            tell(f"{said!r} is not a number")
+    return _ask("epsilon", "How strong is the promise? A number ε above 0, such as", words, "1", free=_epsilon)
+
+
+def _epsilon(said: str) -> str:
+    try:
+        number = float(said)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise UsageError(f"{said!r} is not a number above 0")
+    return said
+
+
+def _any(said: str) -> str:
+    return said
+
+
+def _one_of(words: list[str]) -> Callable[[str], str]:
+    def check(said: str) -> str:
+        if said not in words:
+            raise UsageError(f"say one of {', '.join(words)}; got {said!r}")
+        return said
+
+    return check
+
+
+def _somebody() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _ask(
@@ -143,24 +290,30 @@ def _ask(
     default: str | None,
     remedy: str | None = None,
     *,
-    free: bool = False,
+    free: Callable[[str], str] | None = None,
 ) -> str:
-    """One question on a terminal; elsewhere the option that answers it is missing."""
+    """One question on a terminal, asked again with the reason if its answer makes no sense; elsewhere the option that
+    answers it is missing. `free`: what refuses an answer, where it may be another than the words."""
     from rich.console import Console
     from rich.prompt import Prompt
     from rich.text import Text
 
-    if not (sys.stdin is not None and sys.stdin.isatty()):
+    if not _somebody():
         raise UsageError(f"there is nobody to ask ({question.rstrip('?:,')}); answer with {remedy or f'--{name}'}")
     console = Console(stderr=True)
     console.print(Text(f"\n{question}", style="bold"))
     for word, meaning in words.items():
         console.print(Text(f"  {word:<10}  {meaning}"))
-    choices = None if free else list(words)
     usual = {} if default is None else {"default": default}
-    while not (said := Prompt.ask(">", console=console, choices=choices, show_choices=False, **usual)):
-        pass
-    return str(said)
+    accepted = free or _one_of(list(words))
+    while True:
+        said = str(Prompt.ask(">", console=console, **usual) or "").strip()
+        try:
+            if not said:
+                raise UsageError("an answer is needed here; Ctrl-C ends the questions")
+            return accepted(said)
+        except UsageError as reason:
+            tell(reason.in_options())
 
 
 # ---- what to expect --------------------------------------------------------------------------------------------------
@@ -194,5 +347,7 @@ def _plan(report: Report, answers: Answers, bar: object) -> Plan:
     people = max(1, int(report.people or 1))
     if answers.questions == PAIRS:
         return plan(report.items, people, min(typical, report.items * (report.items - 1) // 2), **shared)
+    if not answers.repeats:
+        typical = min(typical, report.items * (report.items - 1) // 2)
     limit = typical if answers.questions == UNKNOWN else int(answers.questions or typical)
     return plan(report.items, people, typical, max_per_person=limit, **shared)

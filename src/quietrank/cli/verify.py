@@ -22,9 +22,11 @@ Saved = Annotated[
 
 
 def verify(release: Published, ledger: Paid = None, tally: Saved = None, format: Printed = Format.TABLE) -> None:
-    """Check a release offline: that its parts fit together, that its noise keeps its promise, and that it was paid for.
+    """Check a release offline: that its parts fit together, that its noise is that of its promise, and that the ledger
+    has the entry it names.
 
-    No votes are needed and none are read. Exit code 1 if anything that could be checked does not hold.
+    No votes are needed and none are read. It cannot tell whether this release is the one that was paid for, nor whether
+    its noise was drawn at all. Exit code 1 if anything that could be checked does not hold.
     """
     from quietrank.evidence import verify as checks
     from quietrank.evidence.subject import read_subject

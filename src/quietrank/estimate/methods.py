@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +20,7 @@ from quietrank.maths.scores import PublicDesign, RankOneDesign, Scores, UniformD
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Around
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Design, Privacy
+from quietrank.promise.privacy import Design, Privacy, Unit, plain_number
 from quietrank.statistics.method import Method, Ties, refuse_unknown_sets
 
 
@@ -229,11 +230,13 @@ def assumptions(
         notes.append("The list of items was taken from the votes: which items are on it is treated as public.")
     if items.in_sets:
         notes += notes_of_sets(items, privacy.design, method)
-        return (*notes, *(SKIPPED,) * rows_skipped)
+        return (*notes, *(SKIPPED,) * rows_skipped, *_of_the_clip(privacy))
     if privacy.design is Design.PUBLIC:
         notes.append("Which pairs were compared, and how often, is treated as public.")
     if privacy.design is Design.UNIFORM and not actual_pairs:
-        notes.append("It is assumed, not checked, that every pair of items was equally likely to be compared.")
+        notes.append(
+            "It is assumed, not checked, that every pair of items was equally likely to be compared and answered."
+        )
     if privacy.design is Design.PRIVATE and method in (Method.WINS, Method.NET_WINS):
         notes.append("Items are ranked by counts, which favours items that were compared more often.")
     if privacy.design is not Design.UNIFORM and method is Method.WIN_RATE:
@@ -250,7 +253,34 @@ def assumptions(
         notes.append(f"The askable pairs fall into {parts} separate parts: compare items within a part only.")
     if rows_skipped:
         notes.append(SKIPPED)
-    return tuple(notes)
+    return (*notes, *_of_the_clip(privacy))
+
+
+def _of_the_clip(privacy: Privacy) -> tuple[str, ...]:
+    """That L does not bound people, where a clip does."""
+    if privacy.clip is None or privacy.max_per_person is None:
+        return ()
+    return (
+        f"The limit of {privacy.max_per_person} votes a person is not itself enforced with this noise: instead, what "
+        f"one person adds to all counts together is scaled down to a length of at most {plain_number(privacy.clip)}, "
+        "which follows from that limit and other public values, or was given.",
+    )
+
+
+def risky_delta(privacy: Privacy, units: float | None) -> tuple[str, ...]:
+    """A warning where δ is too large for this many people, or votes, whose number is public."""
+    delta, whom = privacy.delta, "people" if privacy.unit is Unit.PERSON else "votes"
+    if units is None or delta * units <= MOST_FAILURES:
+        return ()
+    return (
+        f"δ = {plain_number(delta)} is large for {units:,.0f} {whom}: δ times their number is {delta * units:.2g}, and "
+        f"should be far below 1. With such a δ, {max(1, math.floor(delta * units))} of them could be published "
+        "outright, and the promise be kept.",
+    )
+
+
+MOST_FAILURES = 0.1
+"""δ times the number of units, from where on a release warns"""
 
 
 SKIPPED = "Rows that could not be used were to be skipped; whether there were any is not published."

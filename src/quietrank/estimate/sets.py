@@ -86,7 +86,8 @@ def notes_of_sets(items: Items, design: Design, method: str) -> list[str]:
         notes.append("Which sets were shown, and how often, is treated as public; what was chosen from them is not.")
     if design is Design.UNIFORM:
         notes.append(
-            f"It is assumed, not checked, that every set of {items.shown} items was equally likely to be shown."
+            f"It is assumed, not checked, that every set of {items.shown} items was equally likely to be shown and "
+            "answered."
         )
     if method == "bradley-terry":
         notes.append(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from quietrank.errors import QuietrankError
 from quietrank.evidence.environment import Environment
+from quietrank.evidence.parts import Part, drawn
 from quietrank.evidence.payment import Payment, payment_of
 from quietrank.evidence.promise_audit import NOT, WHY, PromiseAudit, audit_promise
 from quietrank.evidence.subject import Subject
@@ -56,6 +58,11 @@ class Pack:
         """The pages that derive sensitivity and noise, the first for the mechanism itself."""
         return [f"docs/proofs/{page}" for page in _proofs(self.subject, paid=self.payment is not None)]
 
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Everything that noise was drawn for."""
+        return drawn(self.subject)
+
     @property
     def unprotected(self) -> list[str]:
         subject = self.subject
@@ -92,6 +99,7 @@ class Pack:
             "unprotected": self.unprotected,
             "mechanism": {
                 **release.mechanism.to_dict(),
+                "parts": self.parts,
                 "proofs": self.proofs,
                 "proofs_version": release.made_with,
                 "about_proofs": ABOUT_PROOFS,

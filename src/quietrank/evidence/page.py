@@ -7,11 +7,12 @@ from string import Template
 
 from quietrank.auditing.report import SIGN
 from quietrank.evidence.pack import ABOUT_PROOFS, CAUTION, Pack
+from quietrank.evidence.parts import in_words
 from quietrank.evidence.payment import Payment
 from quietrank.evidence.promise_audit import NOT, WHY
 from quietrank.evidence.register import BLANK, SCHEMA, as_yaml
 from quietrank.evidence.verify import Verdict
-from quietrank.ledger.history import in_words
+from quietrank.ledger.history import in_words as terms_in_words
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.release import strength
 from quietrank.publish.tabular import json_text
@@ -86,7 +87,8 @@ def _promise(pack: Pack) -> list[tuple[str, str]]:
 
 def _mechanism(pack: Pack) -> list[tuple[str, str]]:
     known = {name for name, _ in _promise(pack)}
-    return [fact for fact in symbols(pack.subject.one) if fact[0] not in known]
+    facts = [fact for fact in symbols(pack.subject.one) if fact[0] not in known]
+    return [*facts, *((f"Drawn, part {k}", in_words(part)) for k, part in enumerate(pack.parts, 1))]
 
 
 # ---- the audit ------------------------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ def _payment(paid: Payment) -> list[tuple[str, str]]:
     units = f" ({entry.k} units of the release are one of the ledger)" if entry.k > 1 else ""
     promised = f"ε = {plain_number(entry.promise['epsilon'])}, δ = {plain_number(entry.promise['delta'])}"
     return [
-        ("Budget", in_words(paid.terms)),
+        ("Budget", terms_in_words(paid.terms)),
         (
             "Entry",
             f"{entry.id}, number {link.number} of {link.entries}; releases paid for so far: {paid.payments}",
@@ -155,7 +157,7 @@ def _payment(paid: Payment) -> list[tuple[str, str]]:
         ("Promise paid for", f"{promised} per {entry.promise['unit']}, neighbours {entry.promise['neighbours']}"),
         ("Cost", f"ε = {float(spend.epsilon):.6g}, δ = {float(spend.delta):.6g}{rho}{units}"),
         ("Left after it", f"one more release with δ = 0 of ε up to {entry.remaining:.6g}"),
-        ("Spent by now", f"ε = {paid.spent:.6g}, with the δ of the ledger"),
+        ("Spent by now", f"ε = {paid.spent:.6g}" + (", with the δ of the ledger" if paid.terms.delta else "")),
         ("Left by now", f"one more release with δ = 0 of ε up to {paid.remaining:.6g}"),
         ("quietrank ledger verify", f"intact; the last entry is {link.last}"),
         ("Hash before it", link.previous),

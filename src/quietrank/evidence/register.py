@@ -14,7 +14,8 @@ from typing import Any
 
 from quietrank.evidence.noise import BoardFacts, UnknownNoiseError
 from quietrank.evidence.pack import Pack
-from quietrank.promise.privacy import Unit, plain_number
+from quietrank.evidence.parts import in_words
+from quietrank.promise.privacy import Neighbours, Unit, plain_number
 from quietrank.publish.release import Release
 from quietrank.publish.top import TopRelease
 from quietrank.render.meaning import NEIGHBOURS
@@ -119,10 +120,24 @@ def _loss(pack: Pack) -> Fields:
     return {
         "privacy_unit": "Person" if privacy.unit is Unit.PERSON else "Single vote",
         "privacy_unit_details": " ".join([f"Two sets of votes are adjacent if {changed}.", *said]),
-        "number_of_privacy_units": LeftOut("a whole number, approximate where it is secret"),
+        "number_of_privacy_units": LeftOut(_units(pack)),
         "privacy_parameters": parameters,
         "privacy_parameters_details": pack.subject.result.statement,
     }
+
+
+def _units(pack: Pack) -> str:
+    """What may be said about n: rounding a secret number does not make it private."""
+    privacy, subject = pack.subject.privacy, pack.subject
+    public = privacy.neighbours is not Neighbours.ADD_REMOVE and not subject.is_of_a_board
+    if public:
+        groups = " over all groups" if subject.groups is not None else ""
+        left_out = ", counted before any row was left out" if subject.one.where is not None else ""
+        return f"a whole number{groups}{left_out}; it is public here"
+    return (
+        "leave it out, or give a figure that does not come from the votes (people invited), or one that was paid for; "
+        "the true number is secret here, and so is the true number rounded"
+    )
 
 
 def _model(pack: Pack) -> Fields:
@@ -192,14 +207,12 @@ def _tuning(pack: Pack) -> str:
 
 
 def _mechanisms(pack: Pack) -> str:
-    release, figures = pack.subject.one, dict(pack.subject.one.mechanism.figures)
-    known = ", ".join(
-        f"{name} = {value if isinstance(value, str) else f'{value:.6g}'}" for name, value in figures.items()
-    )
+    release = pack.subject.one
     drawn = ", ".join(f"{name} {version}" for name, version in pack.environment.drawing)
     return _lines(
         [
-            f"{release.mechanism.name}: {known}.",
+            f"{release.mechanism.name} noise. Everything that was drawn:",
+            *map(in_words, pack.parts),
             f"Implemented by {release.made_with}; derived in its source: {', '.join(pack.proofs) or 'no page'}.",
             f"Libraries that draw noise, as installed where this evidence was made: {drawn}.",
             "Floating point: noise is drawn in whole numbers on a public lattice, or rounded to it exactly.",

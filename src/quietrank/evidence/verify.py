@@ -16,6 +16,7 @@ from quietrank import __version__
 from quietrank.errors import QuietrankError, UsageError
 from quietrank.evidence.noise import ImpossibleNoiseError, UnknownNoiseError, is_cut, of_all_groups
 from quietrank.evidence.noisy_tally import difference
+from quietrank.evidence.notes import unknown_note
 from quietrank.evidence.payment import payment_of
 from quietrank.evidence.subject import Subject
 from quietrank.promise.privacy import plain_number
@@ -24,13 +25,17 @@ from quietrank.publish.release import Release, Row, order
 from quietrank.publish.tabular import Tabular
 from quietrank.publish.tally_file import load_any
 from quietrank.publish.top import TopRelease
-from quietrank.render.report import unchecked
+from quietrank.render.report import is_of_a_board, unchecked
 from quietrank.statistics.method import Method
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 FORMAT = "quietrank/verification/1"
+ROUNDING = 1e-6
+LEAST_FIRST = 0.5
+"""the probability of being first that is left for the rows of a shortened ranking whose possible ranks are all shown"""
+UNSEEN = "without it, names, scores, intervals, probabilities, notes and the condition are not checked"
 
 Tell = Callable[[float], None]
 
@@ -128,6 +133,7 @@ def verify(
     lines = [
         *_of_the_file(subject),
         _of_the_statement(subject),
+        _of_the_notes(subject),
         *_of_the_noise(subject),
         _of_the_tally(subject, tally, tell),
         _of_the_ledger(subject, ledger),
@@ -154,7 +160,11 @@ def _of_the_file(subject: Subject) -> Iterator[Line]:
     sizes = {frozenset(row.item for row in one) for _, one in subject.releases}
     if wrong is None and len(sizes) > 1 and all(len(one) == len(subject.releases[0][1]) for _, one in subject.releases):
         wrong = None if _is_shortened(subject) else "the groups do not rank the same items"
-    yield _line("ranking", wrong, "ranks follow from the scores, and lie within their intervals and rank sets")
+    yield _line(
+        "ranking",
+        wrong,
+        "ranks follow from the scores, in their intervals and rank sets; probabilities add up",
+    )
 
 
 def _is_shortened(subject: Subject) -> bool:
@@ -196,9 +206,27 @@ def _inconsistent(release: Release) -> Iterator[str]:
         yield "items with equal scores are not in the order of quietrank"
     for row in rows:
         yield from (f"{row.item}: {why}" for why in _misplaced(row, release.method))
+    yield from _improbable(release)
     for above, below in pairwise(rows):
         if above.tier is not None and below.tier is not None and below.tier < above.tier:
             yield f"{below.item} is in a better tier than {above.item}, which ranks above it"
+
+
+def _improbable(release: Release) -> Iterator[str]:
+    """One item is first and k are among the first k, so probabilities sum to 1 and to k at most; less where items are
+    hidden, beyond the first few or retired from a board, but hardly where no rank beyond the rows is possible."""
+    rows, certainty = release.ranking, release.certainty
+    if certainty is None or any(row.probability_first is None or row.probability_top is None for row in rows):
+        return
+    first, top = sum(row.probability_first or 0 for row in rows), sum(row.probability_top or 0 for row in rows)
+    all_shown = max(row.rank_high or 0 for row in rows) <= len(rows) and not is_of_a_board(release)
+    if first > 1 + ROUNDING or (all_shown and first < LEAST_FIRST):
+        yield f"the probabilities of being first sum to {first:.4g}"
+    if top > certainty.top + ROUNDING:
+        yield f"the probabilities of being among the first {certainty.top} sum to {top:.4g}"
+    for row in rows:
+        if (row.probability_first or 0) > (row.probability_top or 0) + ROUNDING:
+            yield f"{row.item}: being first is likelier than being among the first {certainty.top}"
 
 
 def _misplaced(row: Row, method: str) -> Iterator[str]:
@@ -226,6 +254,17 @@ def _of_the_statement(subject: Subject) -> Line:
     if any(says is None for says, _ in written):
         said = "there is no sentence that states the promise"
     return _line("statement", said, "the sentence is the one that follows from the promise")
+
+
+def _of_the_notes(subject: Subject) -> Line:
+    """Every note must be one that quietrank writes; other versions may write others."""
+    every = [subject.one.assumptions, *(release.assumptions for _, release in subject.releases)]
+    strange = next(filter(None, map(unknown_note, every)), None)
+    if strange is None:
+        return Line("notes", Verdict.HOLDS, "each begins like one that quietrank writes; not that it belongs here")
+    why = f"«{strange}» is none that quietrank {__version__} writes"
+    same = subject.one.made_with == f"quietrank {__version__}"
+    return Line("notes", Verdict.BROKEN if same else Verdict.UNKNOWN, why)
 
 
 # ---- the noise ------------------------------------------------------------------------------------------------------
@@ -276,15 +315,17 @@ def _of_the_noise(subject: Subject) -> Iterator[Line]:
 
 
 def _of_the_tally(subject: Subject, path: str | Path | None, tell: Tell) -> Line:
-    what = "intervals"
+    what = "tally"
     if path is None:
         if isinstance(subject.result, TopRelease):
-            return Line(what, Verdict.UNKNOWN, "a list of names has none")
+            return Line(what, Verdict.UNKNOWN, "a list of names has none: whether its names are right is not checked")
         if subject.is_of_a_board:
-            return Line(what, Verdict.UNKNOWN, "they follow from the public file of the board: quietrank board show")
+            return Line(
+                what, Verdict.UNKNOWN, f"{UNSEEN}; they follow from the public file of the board: quietrank board show"
+            )
         if dict(subject.one.mechanism.figures).get("link") is not None:
-            return Line(what, Verdict.UNKNOWN, "noise inside the likelihood leaves no counts to compute them from")
-        return Line(what, Verdict.UNKNOWN, "they follow from the noisy counts; give these as --tally TALLY.json")
+            return Line(what, Verdict.UNKNOWN, f"{UNSEEN}: noise inside the likelihood leaves no tally")
+        return Line(what, Verdict.UNKNOWN, f"{UNSEEN}; give the noisy counts as --tally TALLY.json")
     try:
         wrong = difference(subject, load_any(path), tell)
     except QuietrankError as error:

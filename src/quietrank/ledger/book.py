@@ -258,8 +258,8 @@ class BudgetLedger:
     def verify(self) -> str:
         """Check the whole history and return the id of its last entry ("0-…" for none); raise if it is broken.
 
-        An entry that was edited, removed, moved or cut off is noticed. If all hashes were rewritten as well, the id
-        gives it away: the last release carries the original one.
+        An entry that was edited, removed, moved or cut off is noticed. If all hashes were computed anew as well, or an
+        old copy was put in its place, nothing here tells; only a release that carries an id which is no longer there.
         """
         with reading(self.path) as db:
             for _ in self._history(db):

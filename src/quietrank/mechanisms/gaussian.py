@@ -21,7 +21,7 @@ from quietrank.noise.normal import RoundedGaussianNoise
 from quietrank.noise.words import LARGEST_SCALE
 from quietrank.promise.accounting import Cost, as_written
 from quietrank.promise.curve import curve_delta, curve_mu
-from quietrank.promise.privacy import Unit
+from quietrank.promise.privacy import LARGEST_CLIP, Unit
 from quietrank.promise.promise import FINE, Clip, Promise, Squares
 from quietrank.promise.rounding import float_above, root_above
 from quietrank.statistics.net_wins import NET_WINS, NET_WINS_AND_EXPOSURES, NET_WINS_AND_SHOWN
@@ -142,6 +142,11 @@ def default_clip(promise: Promise, statistic: Statistic) -> float:
     """C from public values: the norm of a typical person's contribution, to two digits."""
     items = promise.items
     square = typical_square(promise.privacy.limit, len(items), statistic.norm(promise), items.shown)
+    if square > LARGEST_CLIP**2:
+        raise PrivacyError(
+            f"{option('max_per_person', promise.privacy.limit)} is too large for ball and Gaussian noise to bound a "
+            "person by; give a smaller one, such as the number of questions that each person was asked"
+        )
     return float(f"{sqrt(square):.2g}")
 
 

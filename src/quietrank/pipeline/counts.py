@@ -16,7 +16,7 @@ from quietrank.mechanisms.scatter import rest_of, scatter_noise
 from quietrank.pipeline.limit import epsilon_after, limited_votes
 from quietrank.pipeline.request import Payer, Request, open_ledger, promise_for
 from quietrank.promise.accounting import Ledger
-from quietrank.promise.privacy import Design, Privacy, Unit
+from quietrank.promise.privacy import Design, Privacy
 from quietrank.promise.promise import Bounded, Promise
 from quietrank.statistics.method import needs_pairs
 from quietrank.votes.read import Votes
@@ -129,7 +129,7 @@ class _Purchase:
         return [
             NoisyTally.of(
                 self.choice.noise, one, epsilon=self.epsilon, rows_skipped=self.votes.skip_invalid,
-                notes=self.votes.notes if self.choice.noise.promise.privacy.unit is Unit.PERSON else (),
+                notes=self.votes.notes(self.choice.noise.promise.privacy.unit),
                 alternatives=self.choice.alternatives, limit=self.limit, where=self.votes.condition,
             )
             for one in noised

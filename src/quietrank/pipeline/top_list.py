@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quietrank.crossing import Payment, cross, public_votes
-from quietrank.estimate.methods import assumptions
+from quietrank.estimate.methods import assumptions, risky_delta
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.maths.ranks import Tell
 from quietrank.mechanisms.choose import Choice
@@ -57,15 +57,16 @@ def _selected(
     expected = outlook(choice, request.k, request.method, _public_units(counted.tallies, promise), tell)
     noised = cross(counted.tallies, noise, ledger=ledger, payment=payment)
     method = method_of_counts(request.method)
-    assumed = assumptions(votes.items, privacy, method, votes.skip_invalid, actual_pairs=False)
+    assumed = assumptions(votes.items, promise.privacy, method, votes.skip_invalid, actual_pairs=False)
     about_limit = () if limit is None else (limit.note,)
+    risky = risky_delta(promise.privacy, _public_units(counted.tallies, promise))
     return TopRelease(
         lists=tuple(zip(votes.groups or ("",), (_first(one, choice, request.k) for one in noised), strict=True)),
         items=len(votes.items),
         privacy=promise.privacy.changed(epsilon=privacy.epsilon),
         mechanism=NoiseRecord(noise.mechanism.name, noise.figures, expected.by_mechanism),
         method=method.value,
-        assumptions=(*assumed, *about_limit, *expected.notes),
+        assumptions=(*assumed, *votes.notes(privacy.unit), *risky, *about_limit, *expected.notes),
         by=votes.shape.group,
         group_of=promise.group_of,
         chances=expected.chances,

@@ -22,11 +22,17 @@ LARGEST_CLIP = 2.0**20
 SMALLEST_CLIP = 2.0**-20
 """The smallest: a weight has no smaller unit."""
 
-WEAK_EPSILON = 10.0
-"""Beyond this, results may be more than twenty thousand times as likely, so the statement must not sound safe."""
+WEAK_EPSILON = 4.0
+"""Beyond this, results may be more than fifty times as likely, so the statement must not sound safe."""
+
+WEAK_DELTA = 1e-3
+"""From here on the same: one person in a thousand could be published, and the promise be kept."""
 
 LARGEST_EPSILON = 1e9
 """Beyond this, computing the noise would overflow; the promise is empty long before."""
+
+LARGEST_FACTOR = 1e7
+"""The largest factor that is written as a number."""
 
 LARGEST_DELTA = 0.01
 """With a larger δ a mechanism could publish one person in a hundred and keep its promise."""
@@ -81,7 +87,8 @@ class Privacy:
     delta           0, or the small probability with which the promise may fail; above 0 it allows Gaussian noise
     neighbours      what may change. "replace": one unit becomes any other. "add-remove": there is one unit more or
                     less. "outcome": only the answers; with design="public", and only with it.
-    design          who met whom. "private": a secret. "uniform": a secret, but pairs were drawn at random, which
+    design          who met whom. "private": a secret. "uniform": a secret, but every pair was equally likely
+                    to be asked and answered, which
                     takes less noise. "public": known to all.
     max_per_person  L: a person's votes are scaled down to this total weight; "auto": chosen when the votes are counted,
                     from a noisy histogram of votes per person, for 5 % of ε. For "comparison" under "add-remove", no
@@ -242,8 +249,8 @@ class Privacy:
                 f"the chance of any given kind of result would have been at most {factor} times as large, or as "
                 f"small, give or take {plain_number(self.delta)}"
             )
-        subject = _SUBJECT[self.unit] if self.epsilon <= WEAK_EPSILON else "This promise is weak"
-        return f"{subject}: {self._hypothesis()}, {conclusion}."
+        weak = self.epsilon > WEAK_EPSILON or self.delta >= WEAK_DELTA
+        return f"{WEAK if weak else _SUBJECT[self.unit]}: {self._hypothesis()}, {conclusion}."
 
     def _hypothesis(self) -> str:
         return _HYPOTHESIS[self.unit, self.neighbours].format(weight=self._weight())
@@ -252,9 +259,15 @@ class Privacy:
         """How a person's votes are bounded, in brackets."""
         if self.clip is not None and self.neighbours is Neighbours.OUTCOME:
             most = plain_number(2 * self.clip)
-            return f" (scaled down until answers move the counts by at most {most} in Euclidean length)"
+            return (
+                " (scaled down where there are many, so that what one person's answers change in all counts together "
+                f"has a length of at most {most})"
+            )
         if self.clip is not None:
-            return f" (scaled down until they move the counts by at most {plain_number(self.clip)} in Euclidean length)"
+            return (
+                " (scaled down where there are many, so that what one person adds to all counts together has a length "
+                f"of at most {plain_number(self.clip)})"
+            )
         if self.max_per_person is not None and self.unit is Unit.PERSON:
             each = ", one answer per pair" if self.one_per_pair else ""
             return f" (counted with a total weight of at most {self.limit}{each})"
@@ -263,6 +276,7 @@ class Privacy:
         return " (one answer per pair)" if self.one_per_pair else ""
 
 
+WEAK = "This is a weak promise"
 _SUBJECT = {
     Unit.COMPARISON: "No single vote can be read out of this ranking",
     Unit.PERSON: "No single person's votes can be read out of this ranking",
@@ -292,9 +306,11 @@ def plain_number(value: float) -> str:
 
 
 def _factor(epsilon: float) -> str:
-    """e^ε for a reader, rounded up so that the sentence stays true; e^ε itself where it is large."""
-    if epsilon > math.log(1000):
+    """e^ε for a reader, rounded up so that the sentence stays true; e^ε itself where nobody could read it."""
+    if epsilon > math.log(LARGEST_FACTOR):
         return f"e^{plain_number(epsilon)}"
+    if epsilon > math.log(100):
+        return f"{math.ceil(math.exp(epsilon)):,}"
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
 
 

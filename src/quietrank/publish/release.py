@@ -18,7 +18,7 @@ import numpy as np
 from quietrank import __version__
 from quietrank.arrays import Floats
 from quietrank.errors import ReleaseError, UnknownItemError, either
-from quietrank.estimate.methods import Estimate
+from quietrank.estimate.methods import Estimate, risky_delta
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.sources import NoError
 from quietrank.estimate.uncertainty import Uncertainty, uncertainty
@@ -27,7 +27,7 @@ from quietrank.mechanisms.limit import ChosenLimit
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.arguments import whole_number
 from quietrank.promise.items import check_names
-from quietrank.promise.privacy import Privacy, plain_number
+from quietrank.promise.privacy import Privacy, Unit, plain_number
 from quietrank.publish.published import Published
 from quietrank.publish.tabular import (
     DAMAGE,
@@ -366,6 +366,7 @@ def make_release(
             ties = replace(ties, chance_low=min(low, ties.chance), chance_high=max(high, ties.chance))
     if noisy.unmeasured:
         notes.append(UNMEASURED.format(plain_number(noisy.unmeasured)))
+    notes += risky_delta(noisy.privacy, noisy.people if noisy.privacy.unit is Unit.PERSON else noisy.public_total)
     if noisy.limit is not None:
         notes.append(noisy.limit.note)
     if noisy.where is not None:

@@ -82,11 +82,12 @@ def interval(row: Row, form: str) -> str:
 
 
 def _ranks(row: Row) -> str:
-    if row.rank_low is None or row.rank_high is None:
-        return ""
-    if row.rank_low == row.rank_high:
-        return str(row.rank_low)
-    return f"{row.rank_low} {'or' if row.rank_high == row.rank_low + 1 else 'to'} {row.rank_high}"
+    return "" if row.rank_low is None or row.rank_high is None else possible_ranks(row.rank_low, row.rank_high)
+
+
+def possible_ranks(low: int, high: int) -> str:
+    """3, 3 or 4, 3 to 5."""
+    return str(low) if low == high else f"{low} {'or' if high == low + 1 else 'to'} {high}"
 
 
 def chance(probability: float | None) -> str:

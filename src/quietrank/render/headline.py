@@ -32,7 +32,7 @@ def headline(release: Release) -> str:
     first = visible(release.ranking[0].item)
     if release.certainty is None or not _known(release):
         return f"{first} is first by these {FIGURES.get(release.method, 'counts')}; how sure that is cannot be said."
-    return f"{_claim(release)} at {percent(release.certainty.level)}."
+    return f"{_claim(release)} at {percent(release.certainty.level)} confidence."
 
 
 def headline_grouped(grouped: GroupedRelease) -> str:
@@ -55,7 +55,7 @@ def _of_groups(grouped: GroupedRelease) -> str:
     elif still_open:
         parts.append("Who is first cannot be said in any group")
     each = "each " if len(clear) > 1 else ""
-    return f"{'; '.join(parts)}, {each}at {percent(level.level)}."
+    return f"{'; '.join(parts)}, {each}at {percent(level.level)} confidence."
 
 
 def _known(release: Release) -> bool:
@@ -93,7 +93,7 @@ def _everything(release: Release) -> str:
         return first
     together = release.certainty is not None and release.certainty.simultaneous
     ranks = f"these {len(release)} ranks together are" if together else "every rank here, taken by itself, is"
-    return f"{first}, and {ranks} certain"
+    return f"{first}, and {ranks} determined"
 
 
 def _who_is_first(rows: Sequence[Row]) -> str:
@@ -132,7 +132,7 @@ def _not_apart(runs: Sequence[Sequence[Row]]) -> str:
 
 
 def _count_of_unsure(unsure: int, rows: int) -> str:
-    return f"{unsure} of these {rows} ranks {'is' if unsure == 1 else 'are'} not certain"
+    return f"{unsure} of these {rows} ranks {'is' if unsure == 1 else 'are'} not determined"
 
 
 def _from_the_first(run: Sequence[Row]) -> str:

@@ -124,8 +124,8 @@ def _of_certainty(certainty: Certainty) -> list[str]:
         "They do not cover how people came to be asked: if some kinds of people were more likely to vote than others, "
         "the ranking leans their way, and the intervals cannot tell.",
         "Possible ranks are ranks among all items, whether these are shown or not.",
-        f"Items of one tier cannot be told apart from the first item of that tier at {level}. Two of them may still be "
-        "told apart from each other, and neighbours in different tiers may not.",
+        f"Items of one tier cannot be told apart from the first item of that tier at {level} confidence. Two of them "
+        "may still be told apart from each other, and neighbours in different tiers may not.",
         f"P(first) is the probability of being first, P(top {certainty.top}) of being among the first {certainty.top}, "
         "if the true values of items are spread about as widely as these results suggest.",
     ]
@@ -153,7 +153,10 @@ def symbols(release: Release | TopRelease) -> Facts:
 def _bounds(privacy: Privacy) -> Facts:
     """How the votes of one person were bounded."""
     facts = []
-    if privacy.max_per_person is not None:
+    if privacy.max_per_person is not None and privacy.clip is not None:
+        derived = "from which the clip below was derived, unless that was given; not itself enforced"
+        facts.append(("Limit on a person's votes", f"L = {privacy.max_per_person}, {derived}"))
+    elif privacy.max_per_person is not None:
         whose = "Weight of a person's votes" if privacy.unit is Unit.PERSON else "Votes of each person that count"
         facts.append((f"{whose}, at most", str(privacy.max_per_person)))
     if privacy.one_per_pair:
@@ -186,6 +189,11 @@ def promise_notes(privacy: Privacy) -> list[str]:
     if privacy.unit is Unit.COMPARISON:
         notes.append(
             "This protects each vote by itself. All c votes of one person together are protected with c times ε only."
+        )
+    if privacy.delta:
+        notes.append(
+            f"δ = {plain_number(privacy.delta)}: of N people, δ·N could be published outright, and the promise be "
+            "kept. So δ·N has to be far below 1; what N is, only you may know."
         )
     return notes
 

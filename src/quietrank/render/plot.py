@@ -253,7 +253,7 @@ def _headings(release: Release) -> tuple[str, str]:
     """Above the scores and above the ranks."""
     if release.certainty is None:
         return "", ""
-    return f"{_level(release)} interval", f"{_level(release)} rank set"
+    return f"{_level(release)} interval", "possible ranks"
 
 
 def _reading(release: Release, *, tiers: bool) -> list[str]:
@@ -262,7 +262,7 @@ def _reading(release: Release, *, tiers: bool) -> list[str]:
         return ["There are no intervals; the notes of the release say why."]
     all_or_each = "all items together" if release.certainty.simultaneous else "each item by itself"
     rules = " A rule begins a tier, whose items cannot be told apart from its first." if tiers else ""
-    return [f"Lines are intervals and rank sets at {_level(release)}, for {all_or_each}.{rules}"]
+    return [f"Lines are intervals and possible ranks at {_level(release)} confidence, for {all_or_each}.{rules}"]
 
 
 def _confidential(picture: Picture, result: Release | GroupedRelease) -> Picture:

@@ -16,7 +16,7 @@ from quietrank.errors import ReleaseError
 from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.grouped import GroupedRelease
-from quietrank.render import top
+from quietrank.render import citation, top
 from quietrank.render.cells import PER_TIME_SHOWN, Column, columns
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import meaning, notes_of, promise_notes, proof, symbols, unprotected
@@ -112,6 +112,8 @@ def _page(
         ),
         assumed=listed(notes) if notes else "<p>Nothing beyond what is said above.</p>",
         spent=paragraphs(_spent(result, remaining)), made_with=text(release.made_with),
+        cited=text(citation.in_words(release.made_with)),
+        bibtex="\n".join(map(text, citation.bibtex(release.made_with).splitlines())),
         checkable=listed(_checkable(release)), unchecked=listed(unchecked(release)),
         json=data("application/json", result.to_json()), csv=data("text/csv", result.to_csv()),
     )  # fmt: skip
@@ -302,7 +304,10 @@ def unchecked(release: Release | TopRelease) -> list[str]:
     """What a reader has to take on trust."""
     paid = release.ledger_entry is not None
     other = (
-        "That the ledger holds all releases from these votes." if paid else "That no other release was made of them."
+        "That the ledger holds all releases from these votes, and that the entry named here paid for this one: an "
+        "entry says what was promised, not what came out, so a release that was never paid for can name one."
+        if paid
+        else "That no other release was made of them, and that this one was paid for."
     )
     return [
         "That the votes are real, and who cast them.",

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from quietrank.promise.privacy import Unit, plain_number
 from quietrank.publish.view import Scale
-from quietrank.render.cells import SCALES, columns, score_of
+from quietrank.render.cells import SCALES, columns, possible_ranks, score_of
 from quietrank.render.fitting import PARAGRAPH, FittingTable, width_of
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import notes_of
@@ -45,6 +45,16 @@ RULED = box.Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n")
 MOST_ROWS = 100
 FIRST_OF_EACH, MOST_GROUPED_ROWS = 10, 400
 """where groups together have more rows than that: so many of each, and so many in all"""
+WARNINGS = {
+    "all": "Noise alone could make differences like these between items: this order may mean little.",
+    "tier": "Noise alone could make differences like these within a tier: the order there may mean little.",
+}
+"""by what is in doubt"""
+DOUBTS = {
+    "all": "Noise alone could make the differences between items in {where}: there the order may mean little.",
+    "tier": "Noise alone could make the differences within a tier in {where}: there the order may mean little.",
+}
+"""the same about groups"""
 NOISE_FOR = {
     "items never compared": "This is an upper limit: the more an item was compared, the smaller it is.",
     "items compared equally often": "This holds if all items were compared equally often.",
@@ -65,10 +75,12 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     """The rankings of all groups in one table, with the promise that they keep together under it."""
     releases = [release for _, release in grouped.releases]
     title = f"{len(releases)} groups by {visible(grouped.by)}, {len(releases[0].ranking)} items by {releases[0].method}"
-    drowned = [group for group, release in grouped if _drowned(release)]
-    where = visible(", ".join(drowned))
-    warning = f"Noise alone could make the differences between items in {where}: there the order may mean little."
-    warnings = [Text(warning, style="bold")] if drowned else []
+    doubts = {doubt: [group for group, release in grouped if _doubt(release) == doubt] for doubt in DOUBTS}
+    warnings = [
+        Text(f"{DOUBTS[doubt].format(where=visible(', '.join(groups)))}", style="bold")
+        for doubt, groups in doubts.items()
+        if groups
+    ]
     return Group(
         Text(headline_grouped(grouped), style="bold"),
         Text(f"{title}, {strength(grouped.privacy)} for all together", style="dim"), *_rankings(grouped),
@@ -126,15 +138,16 @@ def noise_notes(release: Release) -> list[Text]:
     """How much noise the release carries, and whether it drowns it; both from what is published anyway."""
     size = _noise_size(release)
     lines = [Text(f"Noise: {size}{_alternatives(release)}")] if size else []
-    if lines and _drowned(release):
-        warning = "Noise alone could make differences like these between items: this order may mean little. "
-        lines.append(Text(warning + _remedy(release.privacy), style="bold"))
+    if lines and (doubt := _doubt(release)):
+        lines.append(Text(f"{WARNINGS[doubt]} {_remedy(release.privacy)}", style="bold"))
     return lines
 
 
 def _noise_size(release: Release) -> str:
     """In the unit of what items are ranked by, where that is known."""
     figures, heading = dict(release.mechanism.figures), score_of(release)[0]
+    if release.certainty is not None and _is_share(release) and release.certainty.noise_sd >= 1:
+        return f"it moves each {heading} by more than the whole range, from 0 to 1: these values mean nothing."
     if release.certainty is not None:
         unit = " votes" if release.method in ("net-wins", "wins") else ""
         return (
@@ -146,6 +159,11 @@ def _noise_size(release: Release) -> str:
         said = f"each item's score is off by about ±{noise:.3g} (standard deviation), on purpose. "
         return said + NOISE_FOR.get(str(figures.get("score_noise_for")), "")
     return ""
+
+
+def _is_share(release: Release) -> bool:
+    """Whether scores are between 0 and 1."""
+    return release.method == "win-rate" or (release.method == "bradley-terry" and release.scale is Scale.PROBABILITY)
 
 
 def _remedy(privacy: Privacy) -> str:
@@ -162,7 +180,29 @@ def _alternatives(release: Release) -> str:
     if not others:
         return ""
     costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in (chosen, *others))
-    return f" It is {chosen[0]} noise, the least of those that keep the promise (on counts, in votes: {costs})."
+    # What ball and Gaussian noise are compared by is more than their noise_sd: clipping takes from the votes as well.
+    clipped = ", relative to what clipping leaves of them" if release.privacy.clip is not None else ""
+    return (
+        f" It is {chosen[0]} noise, the least of those that keep the promise (on counts, in votes{clipped}: {costs})."
+    )
+
+
+def _doubt(release: Release) -> str:
+    """What noise alone could have made: the order of all items, or that within a tier; empty if there is no doubt.
+
+    Where rank sets are known they have the last word: what they separate is not called noise.
+    """
+    if not _drowned(release):
+        return ""
+    tiers = [row.tier for row in release.ranking]
+    # The rank sets of the perturbed MLE rest on what is assumed about the number of votes, which may be wrong.
+    assumed = "noise_sd" not in dict(release.mechanism.figures)
+    if release.certainty is None or None in tiers or assumed:
+        return "all"
+    low, high = ((row.rank_low or 0, row.rank_high or 0) for row in (release.ranking[0], release.ranking[-1]))
+    if low == high:
+        return "all"  # the sets of the first and of the last are the same: so are all between them
+    return "tier" if len(set(tiers)) < len(tiers) else ""
 
 
 def _drowned(release: Release) -> bool:
@@ -200,7 +240,7 @@ def render_fit(fitted: NonPrivateFit) -> Group:
     rows = fitted.rows()
     parts = [Text(title, style="bold"), *_fit_table(rows, fitted.view.scale), *_of_ties(fitted)]
     if fitted.standard_errors is not None:
-        ranks = " and ranks" if "rank_low" in rows[0] else ""
+        ranks = " and possible ranks" if "rank_low" in rows[0] else ""
         parts.append(Text(f"{fitted.error_kind} Intervals{ranks} at the level {fitted.level:g}."))
     if not fitted.comparable:
         parts.append(Text("Some items never met, directly or through others: compare scores within a component only."))
@@ -217,7 +257,7 @@ def fit_columns(scale: Scale) -> dict[str, str]:
         heading: f"{{score:{score}}}",
         "± standard error": f"{{standard_error:{'.1f' if scale is Scale.ELO else '.3f'}}}",
         "interval": f"{{score_low:{ends}}} to {{score_high:{ends}}}",
-        "ranks": "{rank_low:d} to {rank_high:d}",
+        "possible ranks": "{possible_ranks}",
         "tier": "{tier:d}",
         "component": "{component:d}",
     }
@@ -226,6 +266,8 @@ def fit_columns(scale: Scale) -> dict[str, str]:
 def _fit_table(rows: Sequence[dict[str, Any]], scale: Scale) -> list[Table | Text]:
     """The first rows, in the columns that they have."""
     table = FittingTable(box=box.SIMPLE_HEAD, keep=3)
+    if "rank_low" in rows[0]:
+        rows = [{**row, "possible_ranks": possible_ranks(row["rank_low"], row["rank_high"])} for row in rows]
     known = {
         heading: cell
         for heading, cell in fit_columns(scale).items()

@@ -9,7 +9,6 @@ rows never decide about another's.
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,17 +17,16 @@ from quietrank.promise.arguments import parse
 from quietrank.promise.privacy import GroupOf, Unit, UnitWord
 from quietrank.promise.promise import Bounded
 from quietrank.render.screen import visible
-from quietrank.votes.cells import lowered, trimmed
+from quietrank.votes import hints
 from quietrank.votes.files import ROW
 from quietrank.votes.formats.scan import FILE
+from quietrank.votes.hints import written
 from quietrank.votes.joins import with_one_group
 from quietrank.votes.read import Votes
 from quietrank.votes.sentences import sentences
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
-from quietrank.votes.shapes.long import Long
-from quietrank.votes.shapes.outcomes import NAME_THE_CODING, fitting
-from quietrank.votes.shapes.shape import UNANSWERED
+from quietrank.votes.shapes.shape import UNANSWERED, first_few
 from quietrank.votes.snapshot import (
     FILTERED,
     FLAWS,
@@ -48,6 +46,10 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 SHOWN = 3
+MOST_ITEMS = 40
+"""whose blanks are shown: those with the most"""
+WIDEST = 48
+"""columns of a terminal for what a number is about"""
 
 
 CONFIDENTIAL = "Confidential: exact counts, for the data holder only; do not publish."
@@ -83,6 +85,14 @@ class Report:
     """which codings fit outcomes that cannot be read"""
     understood: tuple[str, ...] = ()
     """the first rows, in words"""
+    unknown: tuple[str, ...] = ()
+    """answers and items that are not known, with how many rows have them, and what to do"""
+    blanks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """of a wide table: how many answers and blanks there are on each item"""
+    repeated: int = 0
+    """rows that are the same as another row in every column"""
+    alike: str = ""
+    """about ids that differ only in what is hard to see"""
     notes: tuple[str, ...] = ()
     """what readers of a release will be told about how the votes were read"""
 
@@ -95,15 +105,29 @@ class Report:
         columns |= {f"column read as {role}": visible(name) for role, name in self.columns.items()}
         if self.unread:
             columns["columns not read"] = visible(", ".join(self.unread))
-        lines = [f"{name:28}{value:>12}" for name, value in (columns | self.counts()).items()]
+        named = {visible(name): value for name, value in (columns | self.counts()).items()}
+        width = min(max(28, *(len(name) + 2 for name in named)), WIDEST)
+        lines = [f"{f'{name}  ':{width}}{value:>12}" for name, value in named.items()]
         if self.unmentioned:
             some = visible(", ".join(self.unmentioned[:5])) + (", …" if len(self.unmentioned) > 5 else "")
-            lines.append(f"{'items without votes':28}{len(self.unmentioned):>12}  ({some})")
-        lines += [f"  {visible(line)}" for line in (*self.examples, *self.codings)]
+            lines.append(f"{'items without votes':{width}}{len(self.unmentioned):>12}  ({some})")
+        lines += self._blanks(width)
+        alike = (self.alike,) if self.alike else ()
+        lines += [f"  {visible(line)}" for line in (*alike, *self.examples, *self.unknown, *self.codings)]
         lines += [f"note: {note}" for note in self.notes]
         if self.understood:
             lines += ["as understood:", *(f"  {visible(sentence)}" for sentence in self.understood)]
         return lines
+
+    def _blanks(self, width: int) -> list[str]:
+        """Answers and blanks on each item: where they are unlike, not every pair was equally likely to be answered."""
+        if not any(blank for _, blank in self.blanks.values()):
+            return []
+        worst = sorted(self.blanks, key=lambda name: -self.blanks[name][1])[:MOST_ITEMS]
+        return [
+            f"{visible(f'answers on {name}')[: width - 2]:{width}}{answers:>12}  ({blank} blank)"
+            for name, (answers, blank) in self.blanks.items() if name in worst
+        ]  # fmt: skip
 
     def counts(self) -> dict[str, float]:
         counts: dict[str, float] = {
@@ -115,6 +139,8 @@ class Report:
             counts = {"rows": self.rows, "questions per row": self.votes_per_row} | counts
         if self.not_answered:
             counts["not answered"] = self.not_answered
+        if self.repeated:
+            counts["rows that repeat another"] = self.repeated
         if self.people is not None:
             counts["people"] = self.people
             counts |= {f"votes per person, {name}": value for name, value in self.votes_per_person.items()}
@@ -230,13 +256,16 @@ def report(votes: Votes, *, people: bool) -> Report:
         met = {place for side in _sides(sound) for place in collect(votes.source, side)["item"].to_pylist()}
         named = _people(votes, sound) if votes.names_people else {}
         examples = _examples(votes, flaws, named=people) if flaws else ()
-        codings = _codings(votes) if "unknown outcome" in flaws else ()
+        codings = hints.codings(votes) if "unknown outcome" in flaws else ()
+        words = hints.unknown_words(votes, flaws, named=people)
+        blanks = hints.blanks(votes, rows)
+        number = sum(counts.values()) // votes.shape.votes_per_row
     return Report(
         name=votes.source.name,
         shape=votes.shape.name,
         columns=votes.shape.meaning,
         unread=tuple(name for name in votes.all_columns if name not in votes.shape.columns),
-        rows=sum(counts.values()) // votes.shape.votes_per_row,
+        rows=number,
         votes=int(sum(first["votes"].to_pylist())) - flaws.get("person in several groups", 0),
         ties=int(sum(first["ties"].to_pylist())),
         items=len(votes.items),
@@ -250,8 +279,20 @@ def report(votes: Votes, *, people: bool) -> Report:
         filtered=None if votes.where is None else counts.get(FILTERED, 0) // votes.shape.votes_per_row,
         codings=codings,
         understood=_understood(votes),
-        notes=votes.notes,
+        unknown=_unknown(votes, words),
+        blanks=blanks,
+        repeated=hints.repeated(votes, number),
+        alike=hints.alike(votes),
+        notes=(*votes.notes(), *_unnamed(votes), *hints.same_content(votes)),
     )
+
+
+def _unnamed(votes: Votes) -> tuple[str, ...]:
+    """Where each row is taken to be a person: the columns that may name people after all."""
+    others = [name for name in votes.all_columns if name not in votes.shape.columns]
+    if not votes.shape.row_is_person or not others:
+        return ()
+    return (f"if one of {visible(first_few(others))} names people, say which with --person",)
 
 
 def _ties(sound: ir.Table) -> ir.Value:
@@ -263,21 +304,15 @@ def _ties(sound: ir.Table) -> ir.Value:
     return ibis.ifelse(sound.y == 1, one, ibis.literal(0, type="int64")).sum()
 
 
-def _codings(votes: Votes) -> tuple[str, ...]:
-    """Which common codings fit the outcomes that are written; only the data holder may choose one by looking."""
-    rows = votes.rows(numbered=True)
-    if not isinstance(votes.shape, Long) or votes.shape.outcome is None or "said" not in rows.columns:
-        return ()
-    values = collect(votes.source, rows.select(said=lowered(trimmed(rows.said))).distinct().limit(MOST_VALUES + 1))
-    said = [value or "" for value in values["said"].to_pylist()]
-    if not (fit := fitting(said)) or votes.shape.words.declared:
-        return ()
-    named = ", ".join(sorted(value for value in said if value))
-    return (f"the outcomes {named} fit {' and '.join(f'--outcomes {coding}' for coding in fit)}",)
+def _unknown(votes: Votes, words: dict[str, hints.Words]) -> tuple[str, ...]:
+    """Unknown answers and items, and what to do about the answers, in the words of the command line."""
+    lines = [f"{UNKNOWN[flaw]}: {hints.listed(votes, found)}" for flaw, found in words.items()]
+    if remedy := hints.about_answers(votes, words.get("unknown outcome", [])) if "unknown outcome" in words else "":
+        lines.append(VotesError(remedy).in_options())
+    return tuple(lines)
 
 
-MOST_VALUES = 12
-"""different outcomes that may be a coding"""
+UNKNOWN = {"unknown outcome": "unknown answers", "undeclared item": "unknown items"}
 
 
 def _sides(rows: ir.Table) -> list[ir.Table]:
@@ -356,12 +391,13 @@ def _refuse(votes: Votes, flaws: dict[str, int], *, named: bool) -> NoReturn:
     """Raise the error that says how many rows are wrong, shows the first few, and names the remedy."""
     counts = "; ".join(f"{FLAWS[flaw]}: {count} row{'s' * (count != 1)}" for flaw, count in flaws.items())
     examples = "; ".join(_examples(votes, flaws, named=named))
-    raise VotesError(
-        f"{votes.source.name}: {counts}{f' (such as {examples})' if examples else ''}; {_remedy(votes, flaws)}"
-    )
+    words = hints.unknown_words(votes, flaws, named=named)
+    unknown = "".join(f"; {UNKNOWN[flaw]}: {hints.listed(votes, found)}" for flaw, found in words.items())
+    shown = f" (such as {examples})" if examples else ""
+    raise VotesError(f"{votes.source.name}: {counts}{shown}{unknown}; {_remedy(votes, flaws, words)}")
 
 
-def _remedy(votes: Votes, flaws: dict[str, int]) -> str:
+def _remedy(votes: Votes, flaws: dict[str, int], words: dict[str, hints.Words]) -> str:
     """What to do about the first of these flaws that has a remedy of its own."""
     drop = option("skip_invalid", True)
     if "unreadable count" in flaws:
@@ -375,8 +411,8 @@ def _remedy(votes: Votes, flaws: dict[str, int]) -> str:
         "choice not in the set": f"fix them, say {option('positions', True)} if these are positions",
         "person in several groups": f"give every person one group in all their rows; {several};",
     }
-    if isinstance(votes.shape, Long) and votes.shape.outcome is not None:
-        remedies["unknown outcome"] = f"{NAME_THE_CODING}, or fix them"
+    if about := hints.about_answers(votes, words.get("unknown outcome", [])):
+        remedies["unknown outcome"] = f"{about}, or fix them"
     remedy = next((remedies[flaw] for flaw in remedies if flaw in flaws), "fix them")
     if remedy.endswith(";"):
         return f"{remedy} or drop such people entirely with {drop}"
@@ -419,45 +455,46 @@ def _example(votes: Votes, row: dict[str, Any], starts: dict[str, int]) -> str:
     where = _place(votes, row, starts)
     if votes.shape.in_sets:
         return f"{where}{_example_of_set(votes, row)}"
-    columns = {"outcome": "said", "count": "counted", "person": "person", "group": "group"}
-    more = "".join(f", {role} {_written(row[column])}" for role, column in columns.items() if column in row)
+    columns = {"outcome": "said", "count": "counted", **_of_whom(votes), "group": "group"}
+    more = "".join(f", {role} {written(row[column])}" for role, column in columns.items() if column in row)
     flaw = list(FLAWS)[row["flaw"] - 1]
     if row.get("wrong"):
         near = _near(votes, row["culprit"]) if flaw == "undeclared item" else ""
-        culprit = f" {_written(row['culprit'])}{near}" if row["culprit"] else ""
-        said = "ranking" if row["said"] is None else _written(row["said"])
-        return f"{where}{said}, person {_written(row['person'])} ({flaw}{culprit})"
+        culprit = f" {written(row['culprit'])}{near}" if row["culprit"] else ""
+        said = "ranking" if row["said"] is None else written(row["said"])
+        who = "".join(f", {role} {written(row[role])}" for role in _of_whom(votes))
+        return f"{where}{said}{who} ({flaw}{culprit})"
     unknown = [row[side] for side in ("a", "b") if row[f"place_{side}"] is None]
-    named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
-    return f"{where}{_written(row['a'])} against {_written(row['b'])}{more} ({flaw}{named})"
+    named = f" {written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
+    return f"{where}{written(row['a'])} against {written(row['b'])}{more} ({flaw}{named})"
 
 
 def _example_of_set(votes: Votes, row: dict[str, Any]) -> str:
     numbers = [k for k in range(1, votes.shape.set_size + 1) if row[f"shown_{k}"] is not None]
-    shown = ", ".join(_written(row[f"shown_{k}"]) for k in numbers) or "no items"
+    shown = ", ".join(written(row[f"shown_{k}"]) for k in numbers) or "no items"
     unknown = [row[f"shown_{k}"] for k in numbers if row[f"place_{k}"] is None]
     flaw = list(FLAWS)[row["flaw"] - 1]
-    named = f" {_written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
-    more = "".join(f", {role} {_written(row[role])}" for role in ("person", "group") if role in row)
-    return f"best {_written(row['best'])} and worst {_written(row['worst'])} of {shown}{more} ({flaw}{named})"
+    named = f" {written(unknown[0])}{_near(votes, unknown[0])}" if flaw == "undeclared item" and unknown else ""
+    more = "".join(f", {role} {written(row[role])}" for role in ("person", "group") if role in row)
+    best, worst = (
+        f"{role} is empty" if row[role] is None else f"{role} {written(row[role])}" for role in ("best", "worst")
+    )
+    return f"{best} and {worst} of {shown}{more} ({flaw}{named})"
 
 
-def _written(cell: object) -> str:
-    return repr(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell)
+def _of_whom(votes: Votes) -> dict[str, str]:
+    """The column that names the person; none where a row is a person, whose number would be no name."""
+    return {} if votes.shape.person is None else {"person": "person"}
 
 
 def _near(votes: Votes, name: str | bytes) -> str:
     """The declared item that differs from this name only in what is hard to see, if there is one."""
-    text = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
-    for declared in votes.items:
-        if _folded(declared) == _folded(text):
-            return f", which differs from the declared {declared!r} only by spaces, case or Unicode form"
-    return ""
-
-
-def _folded(name: str) -> str:
-    """Without what is hard to see: spaces, case, and the form in which accents are written."""
-    return "".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
+    declared = hints.near(votes.items.names, name.decode("utf-8", "replace") if isinstance(name, bytes) else name)
+    return (
+        ""
+        if declared is None
+        else f", which differs from the declared {declared!r} only by spaces, case or Unicode form"
+    )
 
 
 def _understood(votes: Votes) -> tuple[str, ...]:

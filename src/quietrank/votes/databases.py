@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from quietrank.errors import UsageError, VotesError, either, option
 from quietrank.promise.arguments import at_home
+from quietrank.votes import queries
 from quietrank.votes.engines import ENGINES
 from quietrank.votes.formats.scan import first_line
 from quietrank.votes.private import Resources
+from quietrank.votes.queries import assumed_of
+from quietrank.votes.where import Marked
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -36,6 +39,8 @@ class Place:
     """the URL of the database; a secret, because a password may stand in it"""
     engine: str | None = None
     """what reads files, or has the table: None is quietrank's own engine"""
+    trust_query: bool = False
+    """whether the user answers for it that the query makes each row from one vote alone"""
 
     @property
     def is_files(self) -> bool:
@@ -47,6 +52,8 @@ class Place:
 
     def require_sound(self, files: object) -> None:
         """Refuse words that contradict each other."""
+        if self.trust_query and self.query is None:
+            raise VotesError(f"{option('trust_query', True)} is about {option('query')}; leave it out")
         if self.engine not in (None, "duckdb", "spark"):
             raise VotesError(
                 f"{option('engine')} must be duckdb, which is quietrank's own, or spark; got {self.engine!r}; votes in "
@@ -69,25 +76,61 @@ class Place:
                 f"{option('engine', 'spark')}"
             )
 
-    def of(self, backend: Any) -> ir.Table:
-        """The table, or the rows of the query."""
+    def of(self, backend: Any) -> Rows:
+        """The table, or the rows of the query; refused before anything is read if these may depend on each other."""
         import ibis.common.exceptions as ibis_errors
         import sqlglot.errors
 
+        engine = ENGINES[backend.name]
         try:
             if self.query is not None:
-                return _rows_of(backend, self.query.strip().rstrip(";"))
-            *above, name = _parts(self.table or "")
-            return backend.table(name, database=tuple(above) if len(above) > 1 else above[0] if above else None)
+                return self._of_query(backend, self.query.strip().rstrip(";"))
+            table = _table(backend, _parts(self.table or ""))
+            return Rows(table, assumed_of(table, engine))
         except ibis_errors.TableNotFound:
             raise VotesError(
                 f"there is no {self.name[4:]} there, or this role may not see it; check its name"
             ) from None
         except (ibis_errors.IbisError, sqlglot.errors.SqlglotError) as error:
             raise VotesError(f"{self.name} cannot be read ({first_line(error)}); check it") from None
-        except ENGINES[backend.name].errors as error:
-            reason = ENGINES[backend.name].explained(error) or f"{first_line(error)}; check it"
+        except engine.errors as error:
+            reason = engine.explained(error) or f"{first_line(error)}; check it"
             raise VotesError(f"{self.name} cannot be read: {reason}") from None
+
+    def _of_query(self, backend: Any, query: str) -> Rows:
+        """Its rows, with its WHERE as a column, if it looks at one row at a time; else if it is trusted."""
+        import ibis.common.exceptions as ibis_errors
+
+        try:
+            parsed = queries.Parsed.of(query, queries.DIALECTS[backend.name])
+            table = _table(backend, parsed.table)
+            by_row = parsed.over(table.columns)
+        except (queries.NotByRowError, ibis_errors.TableNotFound) as reason:
+            if self.trust_query:
+                return Rows(_rows_of(backend, query), queries.QUERY)
+            if isinstance(reason, ibis_errors.TableNotFound):
+                raise VotesError(
+                    f"{option('query')} reads from {'.'.join(parsed.table)}, and there is no such table, or this role "
+                    "may not see it; check its name"
+                ) from None
+            raise queries.refused(str(reason)) from None
+        return Rows(_rows_of(backend, by_row.sql), assumed_of(table, ENGINES[backend.name]), by_row.condition)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where the votes are, in an engine."""
+
+    table: ir.Table
+    assumed: str | None
+    """what is assumed about where they come from, if that is not simply a table"""
+    condition: Marked | None = None
+    """the WHERE of a query"""
+
+
+def _table(backend: Any, parts: Sequence[str]) -> ir.Table:
+    *above, name = parts
+    return backend.table(name, database=tuple(above) if len(above) > 1 else above[0] if above else None)
 
 
 def _rows_of(backend: Any, query: str) -> ir.Table:

@@ -47,6 +47,10 @@ KINDS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".xlsx": "xlsx", **dict.fromkeys(SUFFIXES, "PrefLib"),
 }  # fmt: skip
 """formats by the ending of a name"""
+OTHER_PROGRAMS = {
+    ".sav": "SPSS", ".zsav": "SPSS", ".por": "SPSS", ".dta": "Stata", ".rds": "R", ".rda": "R", ".rdata": "R",
+    ".sas7bdat": "SAS", ".xls": "old versions of Excel", ".ods": "LibreOffice",
+}  # fmt: skip
 INPUT_FORMATS = get_args(InputFormatWord)
 
 
@@ -87,6 +91,8 @@ class Source:
     """the items, where the file itself lists them"""
     secret: str | None = field(default=None, repr=False)
     """the URL of the database, which no message may show"""
+    assumed: str | None = None
+    """what is assumed about where the rows come from, if that is not simply a table or files"""
 
     @property
     def is_sheet(self) -> bool:
@@ -211,6 +217,11 @@ def _kind(part: Part, *, alone: bool) -> str:
     last = suffixes[-1] if suffixes else ""
     if part.is_standard_input:
         return "csv"
+    if last in OTHER_PROGRAMS:
+        raise VotesError(
+            f"{part.path.name} is a file of {OTHER_PROGRAMS[last]}, which quietrank does not read; export it as CSV "
+            f"from {OTHER_PROGRAMS[last]}"
+        )
     if last not in KINDS:
         other = "" if alone else "; or leave it out, for example by a pattern such as 'votes/*.parquet'"
         raise VotesError(

@@ -132,10 +132,10 @@ class Votes:
         """Whether it is known who cast each vote."""
         return self.shape.person is not None or self.shape.row_is_person
 
-    @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, unit: Unit = Unit.PERSON) -> tuple[str, ...]:
         """How the votes were read, as far as readers of a release must know it."""
-        return (ROW_IS_PERSON,) if self.shape.row_is_person else ()
+        of_people = (ROW_IS_PERSON,) if self.shape.row_is_person and unit is Unit.PERSON else ()
+        return of_people if self.source.assumed is None else (*of_people, self.source.assumed)
 
     def require_fits(self, privacy: Privacy) -> None:
         """Refuse votes that cannot be counted under this promise; decided by what was asked for, never by the votes."""
@@ -174,6 +174,7 @@ class Votes:
             raise VotesError(
                 "these votes are counted in rows that stand for several, so it is not known whose they are; use "
                 f"{option('unit', 'comparison')} without {option('max_per_person')}, or give one row per vote"
+                f"{self.shape.as_single_votes}"
             )
 
     def require_public_condition(self) -> None:
@@ -206,7 +207,9 @@ class Votes:
         )
 
 
-ROW_IS_PERSON = "The votes name nobody: each row is taken to be one person, and what is promised holds for each row."
+ROW_IS_PERSON = (
+    "No column was read as the person: each row is taken to be one person, and what is promised holds for each row."
+)
 
 
 def read_votes(
@@ -217,6 +220,7 @@ def read_votes(
     table: str | None = None,
     query: str | None = None,
     engine: EngineWord | None = None,
+    trust_query: bool = False,
     items_from_votes: bool = False,
     winner: str | None = None,
     loser: str | None = None,
@@ -269,7 +273,10 @@ def read_votes(
                       None: `connect` and `table` say where the votes are
     connect           the URL of a database, "postgres://user@host:5432/database" or "duckdb:///folder/votes.duckdb";
                       the votes are counted there. A password may stand in it, in PGPASSWORD or in ~/.pgpass.
-    table, query      what to read there: the name of a table or view, such as "schema.votes", or a SELECT
+    table, query      what to read there: the name of a table or view, such as "schema.votes", or a SELECT over
+                      one table that looks at a row's own columns only; its WHERE is treated as `where` is
+    trust_query       True: read any other query too, because each row that it gives comes from one vote and depends on
+                      no other person's rows; that is not checked, and the release says that it is assumed
     engine            what reads files and counts: "duckdb" (also None), which is quietrank's own, or "spark", with the
                       settings of Spark's own session; with `table` or `query`, a table of that session
     items             the public list of what is ranked
@@ -336,7 +343,8 @@ def read_votes(
     """
     words = Words.of(outcomes, missing, bothbad)
     opened = open_votes(
-        source, Dialect(delimiter, encoding, sheet, input_format, header_rows), Place(table, query, connect, engine),
+        source, Dialect(delimiter, encoding, sheet, input_format, header_rows),
+        Place(table, query, connect, engine, flag("trust_query", trust_query)),
         Resources.of(memory_limit, threads, temp_dir),
     )  # fmt: skip
     roles = {
@@ -363,7 +371,9 @@ def read_votes(
         form = form.with_group(by)
     if (items is None) != flag("items_from_votes", items_from_votes):
         raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
-    condition = None if where is None else parse_where(where, opened.columns)
+    if where is not None and opened.condition is not None:
+        raise VotesError(f"{option('query')} has a WHERE, and {option('where')} is given too; write one condition")
+    condition = opened.condition if where is None else parse_where(where, opened.columns)
     daily = _daily(opened.columns, day_column, id)
     raw = opened.read((*form.columns, *(condition.columns if condition else ()), *(daily.columns if daily else ())))
     if condition is not None:

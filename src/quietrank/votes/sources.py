@@ -17,8 +17,10 @@ from quietrank.votes.engines import SPARK, engine_of
 from quietrank.votes.formats.csv import ragged_rows
 from quietrank.votes.formats.preflib import Codes
 from quietrank.votes.formats.scan import Dialect, first_line
-from quietrank.votes.formats.text import first_undecodable
+from quietrank.votes.formats.text import first_undecodable, mixed_ends
 from quietrank.votes.private import Resources
+from quietrank.votes.queries import assumed_of
+from quietrank.votes.where import PASSES, Marked
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -33,6 +35,8 @@ class Opened:
     """the source, of which only these columns are needed"""
     codes: Codes = ()
     """where the file itself lists the items: each one's name, and what rankings call it"""
+    condition: Marked | None = None
+    """the WHERE of a query that was read"""
 
 
 def open_votes(source: object, dialect: Dialect, place: Place, resources: Resources) -> Opened:
@@ -40,7 +44,7 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
     if place.engine == "spark":
         resources.require_none(SPARK.title)
     if not place.is_files:
-        return _opened(_in_database(place, resources))
+        return _in_database(place, resources)
     # Recognised by module, not by class, so that none of these libraries is imported needlessly.
     library = type(source).__module__.partition(".")[0]
     if paths.is_paths(source):
@@ -51,7 +55,7 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
         table: Any = source
         engine = engine_of(table)
         resources.require_none(f"the {engine.title} of this Ibis table")
-        return _opened(files.Source(table, None, "an Ibis table", engine))
+        return _opened(files.Source(table, None, "an Ibis table", engine, assumed=assumed_of(table, engine)))
     if library in _FRAMES:
         data: Any = source
         frame = data.collect() if type(data).__name__ == "LazyFrame" else data
@@ -75,15 +79,18 @@ def _in_files(source: object, dialect: Dialect, place: Place, resources: Resourc
     return open_in_spark(source, dialect)
 
 
-def _in_database(place: Place, resources: Resources) -> files.Source:
+def _in_database(place: Place, resources: Resources) -> Opened:
     if place.engine == "spark":
         from quietrank.votes.spark_files import connect_spark
 
         backend = connect_spark()
     else:
         backend = databases.connect(place.connect, resources)
-    table = place.of(backend)
-    return files.Source(table, None, place.name, engine_of(table), secret=place.connect)
+    rows = place.of(backend)
+    engine = engine_of(rows.table)
+    source = files.Source(rows.table, None, place.name, engine, secret=place.connect, assumed=rows.assumed)
+    columns = tuple(name for name in rows.table.columns if name != PASSES)
+    return Opened(columns, lambda needed: source, condition=rows.condition)
 
 
 _FRAMES = ("pandas", "polars", "pyarrow")
@@ -160,6 +167,14 @@ def _unreadable(source: files.Source, error: Exception) -> VotesError:
         for file in source.ready:
             if (problem := first_undecodable(file)) is not None:
                 return problem
+    if "state machine" in str(error):
+        for text in source.texts:
+            if line := mixed_ends(text.file):
+                return VotesError(
+                    f"{text.file.name} has mixed line ends: line {line} is the first that ends in another way than the "
+                    "lines above it (CR LF or LF); save it with one kind, for example from a text editor or with "
+                    "dos2unix"
+                )
     for text in source.texts:
         if bad := ragged_rows(text):
             return VotesError(

@@ -51,6 +51,13 @@ class Where:
         return table.mutate(**{PASSES: value.fill_null(False)})
 
 
+class Marked(Where):
+    """A condition that was applied where the rows come from: they have the column PASSES already."""
+
+    def marked(self, table: ir.Table) -> ir.Table:
+        return table
+
+
 def parse_where(condition: object, columns: Sequence[str]) -> Where:
     """The condition, if it is allowed and all of its columns are there."""
     from sqlglot import exp
@@ -97,10 +104,15 @@ _NODES: dict[str, set[str]] = {
 else), each with the arguments that are understood here"""
 
 
-def _require_allowed(node: Any) -> None:
-    arguments = {name for name, value in node.args.items() if value not in (None, False, [])}
+def is_allowed(node: Any) -> bool:
+    """Whether this part of a parsed condition, without what is below it, is on the list."""
+    given = {name for name, value in node.args.items() if value not in (None, False, [])}
     known = _NODES.get(type(node).__name__)
-    if known is None or arguments - known:
+    return known is not None and not given - known
+
+
+def _require_allowed(node: Any) -> None:
+    if not is_allowed(node):
         raise _not_allowed(node)
 
 
@@ -108,14 +120,20 @@ def _sql(node: Any) -> str:
     return str(node.sql(dialect="duckdb", comments=False))
 
 
+def column_meant(node: Any, columns: Sequence[str]) -> str | None:
+    """The column of the table that is meant; None if it has none."""
+    name = str(node.name)
+    alike = [column for column in columns if column.lower() == name.lower()]
+    if name in columns:
+        return name
+    return alike[0] if len(alike) == 1 and not node.this.args.get("quoted") else None
+
+
 def _column(node: Any, columns: Sequence[str]) -> str:
     """The column of the table that is meant."""
-    name = node.name
-    if name in columns:
-        return str(name)
-    alike = [column for column in columns if column.lower() == name.lower()]
-    if len(alike) == 1 and not node.this.args.get("quoted"):
-        return alike[0]
+    meant, name = column_meant(node, columns), node.name
+    if meant is not None:
+        return meant
     text = f"; text is written in single quotes: '{name}'" if node.this.args.get("quoted") else ""
     raise _refusal(f"there is no column {name!r}{text} (the columns are {', '.join(columns)})")
 

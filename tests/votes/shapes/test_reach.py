@@ -39,7 +39,7 @@ ANSWERS = Privacy(1.0, "person", one_per_pair=True, max_per_person=3)
 
 def _wide() -> qr.Votes:
     """Every row of three cells, and some people with two rows."""
-    rows = [(f"p{k}", *row) for k, row in enumerate(itertools.product(["1", "2", "0", ""], repeat=3))]
+    rows = [(f"p{k}", *row) for k, row in enumerate(itertools.product(["1", "2", "tie", ""], repeat=3))]
     rows += [("twice", "1", "1", ""), ("twice", "2", "1", "1"), ("same", "1", "1", "1"), ("same", "1", "1", "1")]
     return qr.read_votes(
         pa.table(dict(zip(["person", "x:y", "x:z", "y:z"], zip(*rows, strict=True), strict=True))), ITEMS
@@ -128,7 +128,7 @@ def test_one_query_gives_the_sums_of_the_snapshot() -> None:
     """Where each row is another person's the sums come from one query: equal, bit for bit, to those of the snapshot,
     which counts the same votes where invalid rows are to be skipped."""
     rng = np.random.default_rng(3)
-    cells = rng.choice(np.array(["1", "2", "0", "", "tie"], object), size=(200, 3), p=[0.3, 0.3, 0.1, 0.28, 0.02])
+    cells = rng.choice(np.array(["1", "2", "0.5", "", "tie"], object), size=(200, 3), p=[0.3, 0.3, 0.1, 0.28, 0.02])
     columns = dict(zip(["x:y", "z:x", "y_z"], cells.T.tolist(), strict=True))
     for people in (None, [f"p{k}" for k in range(200)], [f"p{k % 190}" for k in range(200)]):
         table = pa.table(columns if people is None else {"person": people, **columns})
@@ -145,7 +145,7 @@ def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around)
     """The scatter of people, too, is the same bit for bit, whether or not a row is made for each vote; also that of a
     sample, which is of the same people."""
     rng = np.random.default_rng(4)
-    cells = rng.choice(np.array(["1", "2", "0", ""], object), size=(300, 3), p=[0.4, 0.2, 0.1, 0.3])
+    cells = rng.choice(np.array(["1", "2", "tie", ""], object), size=(300, 3), p=[0.4, 0.2, 0.1, 0.3])
     table = pa.table(
         {"person": [f"p{k}" for k in range(300)], **dict(zip(["x:y", "z:x", "y:z"], cells.T, strict=True))}
     )

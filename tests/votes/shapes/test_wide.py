@@ -30,8 +30,8 @@ def _net(votes: qr.Votes, privacy: Privacy = PERSON) -> list[float]:
 
 @pytest.mark.parametrize(
     ("cell", "net"),
-    [("1", 0.5), ("-1", -0.5), ("2", -0.5), ("0", 0), (" A ", 0.5), ("tea", 0.5), ("coffee", -0.5), ("Draw", 0),
-     ("", 0), (None, 0), ("  ", 0)],
+    [("1", 0.5), ("-1", -0.5), ("2", -0.5), ("0.5", 0), ("1.0", 0.5), (" A ", 0.5), ("tea", 0.5), ("coffee", -0.5),
+     ("Draw", 0), ("", 0), (None, 0), ("  ", 0)],
 )  # fmt: skip
 def test_what_a_cell_says(cell: str | None, net: float) -> None:
     """Codes, words, names, and nothing."""
@@ -43,10 +43,31 @@ def test_what_a_cell_says(cell: str | None, net: float) -> None:
 def test_numbers_are_codes_whatever_their_type(kind: str) -> None:
     import pyarrow as pa
 
-    cells = pa.array([1, 2, None, 0], type=getattr(pa, kind)())
+    cells = pa.array([1, 2, None, -1], type=getattr(pa, kind)())
     votes = qr.read_votes(pa.table({"person": list("pqrs"), "tea:coffee": cells}), DRINKS)
-    assert _net(votes) == [0, 0, 0]
+    assert _net(votes) == [-0.5, 0.5, 0]
     assert qr.check(votes).votes == 3
+
+
+@pytest.mark.parametrize("kind", ["string", "int8", "float64"])
+def test_a_zero_is_a_tie_in_one_coding_and_a_loss_in_another(kind: str) -> None:
+    """So it is refused, and with an item of this name too, until it is declared; check says which codings fit."""
+    import pyarrow as pa
+
+    cells = pa.array([1, 0, 0], type=pa.int8()).cast(getattr(pa, kind)())
+    table = pa.table({"person": list("pqr"), "tea:coffee": cells})
+    with pytest.raises(VotesError, match=r"unknown answers: '0': 2 rows; say what each value means with outcomes"):
+        tally_votes(qr.read_votes(table, DRINKS), PERSON)
+    report = qr.check(qr.read_votes(table, DRINKS))
+    assert (report.votes, report.flaws) == (1, {"unknown outcome": 2})
+    (line,) = report.codings
+    assert line == (
+        "the outcomes 0, 1 fit --outcomes 1/-1/0 and --outcomes 1/0.5/0 and --outcomes 1/2/0 and --outcomes 1/0"
+    )
+    assert _net(qr.read_votes(table, DRINKS, outcomes="1/0")) == [-0.5, 0.5, 0]
+    assert _net(qr.read_votes(table, DRINKS, outcomes="1/-1/0")) == [0.5, -0.5, 0]
+    named = pa.table({"person": ["p"], "0:tea": ["0"]})
+    assert qr.check(qr.read_votes(named, ["0", "tea"])).flaws == {"unknown outcome": 1}
 
 
 def test_a_declared_map_takes_the_place_of_all_other_readings() -> None:
@@ -136,7 +157,7 @@ def test_what_cannot_be_read_is_refused(words: dict[str, Any], message: str | No
 
 
 def test_without_ids_each_row_is_a_person_and_the_release_says_so() -> None:
-    votes = qr.read_votes(_table(tea__coffee=["1", "1"], tea__water=["2", "0"]), DRINKS)
+    votes = qr.read_votes(_table(tea__coffee=["1", "1"], tea__water=["2", "tie"]), DRINKS)
     assert _net(votes, Privacy(1, "person", max_per_person=1)) == [0.25, -0.5, 0.25]
     release = qr.rank(votes, PERSON)
     assert any("each row is taken to be one person" in note for note in release.assumptions)
@@ -195,7 +216,9 @@ def test_other_engines_give_the_same_tally(engine: str) -> None:
     import ibis
     import pyarrow as pa
 
-    table = pa.table({"person": ["ana", "ben", "ana"], "tea:coffee": ["1", "tie", None], "tea:water": ["2", "1", "0"]})
+    table = pa.table(
+        {"person": ["ana", "ben", "ana"], "tea:coffee": ["1", "tie", None], "tea:water": ["2", "1", "equal"]}
+    )
     theirs = getattr(ibis, engine).connect().create_table("votes", table)
     expected = tally_votes(qr.read_votes(table, DRINKS), PERSON)
     for privacy in (PERSON, Privacy(1, "person", one_per_pair=True, max_per_person=3), Privacy(1, "comparison")):
@@ -206,7 +229,7 @@ def test_other_engines_give_the_same_tally(engine: str) -> None:
 
 
 def test_check_shows_the_first_rows_as_understood() -> None:
-    table = _table(person=["ana", "ben"], tea__coffee=["1", "0"], tea__water=["", "2"])
+    table = _table(person=["ana", "ben"], tea__coffee=["1", "tie"], tea__water=["", "2"])
     report = qr.check(qr.read_votes(table, DRINKS))
     assert report.shape == "wide"
     assert report.understood == (

@@ -100,7 +100,7 @@ def _promise_fields() -> list[Tag]:
     }
     designs = {
         SECRET: "is a secret",
-        RANDOM: "is a secret, but pairs were drawn at random or all asked",
+        RANDOM: "is a secret, but every pair was equally likely to be asked and answered",
         PUBLIC: "is known to all, only answers are secret",
     }
     by_questionnaire = "By the questionnaire, not by the data."

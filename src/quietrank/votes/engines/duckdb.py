@@ -42,6 +42,10 @@ class DuckDB(Engine):
             )
         return None
 
+    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
+        query = "SELECT count(*) FROM duckdb_views() WHERE view_name = ? AND coalesce(schema_name = ?, true)"
+        return bool(backend.con.execute(query, [name, database]).fetchone()[0])
+
     def progress(self, backend: Any) -> float | None:
         done = float(backend.con.query_progress())
         return done / 100 if done >= 0 else None

@@ -85,6 +85,13 @@ class PostgreSQL(Engine):
             return "the connection to the database was lost; nothing was counted: try again"
         return None
 
+    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
+        query = (
+            "SELECT count(*) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+            "WHERE relkind IN ('v', 'm') AND relname = %s AND (%s::text IS NULL OR nspname = %s)"
+        )
+        return bool(backend.con.execute(query, (name, database, database)).fetchone()[0])
+
     def _keep(self, backend: Any, name: str, rows: ir.Table, by: str | None) -> ir.Table:
         table = super()._keep(backend, name, rows, by)
         # Nobody else does it for a temporary table, and without it the planner takes it for a small one.

@@ -63,6 +63,10 @@ class Spark(Engine):
             return "the connection to Spark was lost; nothing was counted: try again"
         return None
 
+    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
+        full = f"`{name}`" if database is None else f"`{database}`.`{name}`"
+        return backend._session.catalog.getTable(full).tableType in ("VIEW", "TEMPORARY")
+
     @contextmanager
     def working(self, backend: Any) -> Iterator[None]:
         """In ANSI mode, in which sums that overflow are errors and not other numbers; and with public lists that are

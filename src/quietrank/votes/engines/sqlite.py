@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quietrank.votes.engines.engine import Engine
 
@@ -22,6 +22,11 @@ class SQLite(Engine):
 
     def as_text(self, data: ir.Value) -> ir.Value:
         return data.cast("string")
+
+    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
+        both = "(SELECT type, name FROM sqlite_master UNION ALL SELECT type, name FROM sqlite_temp_master)"
+        query = f"SELECT count(*) FROM {both} WHERE type = 'view' AND lower(name) = lower(?)"
+        return bool(backend.con.execute(query, (name,)).fetchone()[0])
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

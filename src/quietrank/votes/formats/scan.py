@@ -77,7 +77,10 @@ def check_header(name: str, columns: Sequence[str], delimiter: str) -> None:
         )
     blank = [str(place) for place, column in enumerate(columns, 1) if not column.strip()]
     if blank:
-        raise VotesError(f"{name}: column {', '.join(blank)} has no name in the header; name every column")
+        raise VotesError(
+            f"{name}: column {', '.join(blank)} has no name in the header; name every column (in R: write.csv(…, "
+            "row.names = FALSE), in pandas: to_csv(…, index=False))"
+        )
     # DuckDB's column names do not distinguish upper and lower case.
     repeated = [column for column, count in Counter(column.lower() for column in columns).items() if count > 1]
     if repeated:

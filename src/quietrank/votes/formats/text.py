@@ -123,6 +123,20 @@ def first_undecodable(file: Ready) -> VotesError | None:
     return None
 
 
+def mixed_ends(file: Ready) -> int | None:
+    """The first line that ends in another way than the first one (CR LF, or LF alone); None if all end alike."""
+    line, crlf, last = 1, None, b""
+    with open_bytes(file.path, file.name, file.compression) as stream:
+        while chunk := stream.read(CHUNK):
+            for piece in (last + chunk).split(b"\n")[:-1]:
+                ends_so = piece.endswith(b"\r")
+                if crlf is not None and ends_so is not crlf:
+                    return line
+                line, crlf = line + 1, ends_so
+            last = (last + chunk).rpartition(b"\n")[2]
+    return None
+
+
 def require_encoding(encoding: str) -> str:
     """The name of an encoding of text, as Python knows it."""
     try:

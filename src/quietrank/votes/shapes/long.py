@@ -101,6 +101,15 @@ class Long(Shape):
         return self.wins is not None or self.count is not None
 
     @property
+    def as_single_votes(self) -> str:
+        if self.wins is None:
+            return ""
+        return (
+            f"; if every row is one vote already, in which {self.wins[0]} is 1 or 0, say {option('a', self.a)} "
+            f"{option('b', self.b)} {option('outcome', self.wins[0])} {option('outcomes', '1/0.5/0')}"
+        )
+
+    @property
     def _names_winner(self) -> bool:
         return self.outcome is None and not self.flags and self.wins is None
 

@@ -20,6 +20,12 @@ from quietrank.votes.shapes.rankings import Rankings, Unranked
 from quietrank.votes.shapes.shape import Shape, first_few, person_column, require_column
 from quietrank.votes.shapes.wide import Wide
 
+BY_LIST = (
+    f"or {option('pair_columns', 'FILE')}, a CSV with the header column,a,b and a line for each column, such as "
+    "Q1,tea,coffee"
+)
+"""how columns that are named after questions are read"""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -65,8 +71,19 @@ class Kind:
     """whether the caller used an option that only this shape has"""
 
 
+class UnknownShapeError(VotesError):
+    """The names of the columns, and what the caller said, do not tell what a row is."""
+
+
 def recognise(names: Sequence[str], request: Request, items: Items | None) -> Shape:
     """The shape of a table with these columns; `items` if they are declared."""
+    try:
+        return _recognised(names, request, items)
+    except VotesError as error:
+        raise UnknownShapeError(error.message) from None
+
+
+def _recognised(names: Sequence[str], request: Request, items: Items | None) -> Shape:
     if request.shape is not None:
         if request.shape not in SHAPES:
             raise VotesError(f"{option('shape')} must be one of {', '.join(SHAPES)}; got {request.shape!r}")
@@ -85,8 +102,15 @@ def recognise(names: Sequence[str], request: Request, items: Items | None) -> Sh
     try:
         return _make("long", names, request, items)
     except VotesError as error:
+        if items is not None and set(items.names) <= set(names):
+            raise VotesError(
+                f"the columns {first_few(names)} are named after the items; if they hold places in a ranking, add "
+                f"{option('shape', 'rankings')}; if they hold anything else, such as stars, no two items are compared"
+            ) from None
         others = " or ".join(option("shape", name) for name in SHAPES if name != "long")
-        raise VotesError(f"{error.message}; if a row is not one vote, declare the items and say {others}") from None
+        raise VotesError(
+            f"{error.message}; if a row is not one vote, declare the items and say {others}; {BY_LIST}"
+        ) from None
 
 
 def _plain(names: Sequence[str], request: Request, items: Items | None) -> list[str]:
@@ -143,7 +167,7 @@ def _wide(names: Sequence[str], request: Request, items: Items | None) -> Shape:
         declared = f"declare the items with {option('items')}, or " if items is None else ""
         raise VotesError(
             f"no column is named like a pair of items (the columns are {first_few(names)}); {declared}say how they are "
-            f"named with {option('pair_columns')}, such as q_{{a}}_{{b}}"
+            f"named with {option('pair_columns')}, such as q_{{a}}_{{b}}, {BY_LIST}"
         )
     return Wide(pairs, person, words=request.words)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from quietrank.errors import VotesError, option
 from quietrank.votes.cells import Names
 from quietrank.votes.files import ROW
+from quietrank.votes.formats.header import QUALTRICS
 from quietrank.votes.formats.scan import FILE
 from quietrank.votes.where import PASSES
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 PEOPLE = ("person", "user", "annotator", "judge", "voter", "respondent", "rater")
 PERSON_NAMES = (*PEOPLE, *(f"{name}_id" for name in PEOPLE))
+
+RESPONSE_ID = "ResponseId"
+"""who answered, in exports by Qualtrics: a name that says so only beside others of its columns"""
 
 UNANSWERED = -1
 """y of a row without an answer"""
@@ -78,6 +82,11 @@ class Shape(ABC):
     def counts(self) -> bool:
         """Whether a row stands for as many votes as its column of counts says."""
         return False
+
+    @property
+    def as_single_votes(self) -> str:
+        """What to say instead, where rows that are read as counts may be single votes; for a message."""
+        return ""
 
     @property
     def votes_per_row(self) -> int:
@@ -150,6 +159,8 @@ def person_column(names: Sequence[str], column: str | None) -> str | None:
     """The column that names the person: as given, or the only one with a common name; spaces count as underscores."""
     require_column(names, "person", column)
     candidates = [name for name in names if name.strip().lower().replace(" ", "_") in PERSON_NAMES]
+    if not candidates and len(QUALTRICS.intersection(names)) > 1 and RESPONSE_ID in names:
+        candidates = [RESPONSE_ID]
     if column is None and len(candidates) > 1:
         raise VotesError(
             f"more than one column could name the person ({', '.join(candidates)}); choose one with {option('person')}"

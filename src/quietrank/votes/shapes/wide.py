@@ -1,7 +1,7 @@
 """A wide table in, one row per vote out. It has a row per person and a column per pair, such as `tea:coffee`.
 
-A cell says who won: 1, −1 or 0; 1, 2 or 0; an item's name; a, b or tie; or what a map of outcomes says. An empty cell
-is not answered.
+A cell says who won: 1 or −1, 1 or 2, an item's name, a, b or tie, or what a map of outcomes says. A 0 is a tie in one
+coding and a loss in another, so it is read only where it is declared. An empty cell is not answered.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
 from quietrank.votes.cells import Names, lowered, text, trimmed
 from quietrank.votes.shapes.expand import expanded, of_row
-from quietrank.votes.shapes.outcomes import A_WON, B_WON, COMMON, TIE, Words
+from quietrank.votes.shapes.outcomes import A_WON, B_WON, CODES, COMMON, Words, spellings
 from quietrank.votes.shapes.pair_columns import PairColumn
 from quietrank.votes.shapes.shape import UNANSWERED, Shape
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-CODES = {"1": A_WON, "-1": B_WON, "2": B_WON, "0": TIE}
-"""1/−1/0 and 1/2/0 do not contradict each other, so both are read"""
+SPELT_CODES = {spelt: y for code, y in CODES.items() for spelt in spellings(code)}
+UNSETTLED = spellings("0")
+"""numbers that are read only where they are declared, also where an item is called so"""
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,11 @@ class Wide(Shape):
         if self.words.declared:
             declared = dict(self.words.declared) | missing
             return declared, declared
-        words = CODES | self.words.common_words | missing
+        words = SPELT_CODES | self.words.common_words | missing
         names = {pair.a: A_WON, pair.b: B_WON}
         # An item may have a word as its name: where the two readings differ, the cell cannot be read.
-        torn = {side for side, y in names.items() if words.get(side.strip().lower(), y) != y}
+        doubts = words | dict.fromkeys(UNSETTLED)
+        torn = {side for side, y in names.items() if doubts.get(side.strip().lower(), y) != y}
         exact = {word: y for word, y in (CODES | names | missing).items() if word not in torn}
         return exact, {word: y for word, y in words.items() if word not in {side.strip().lower() for side in torn}}
 

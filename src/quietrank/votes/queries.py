@@ -1,0 +1,177 @@
+"""A query in; the same query, if it looks at one row at a time, or a refusal, out; and what a view or query assumes.
+
+A promise is about rows of votes. A query that joins, counts, samples or asks whether another row is there makes one
+person's rows depend on another's, and then nothing is promised. So a query is taken by itself only if it is one SELECT
+over one table, of which every column and the WHERE are made from a row's own columns, by what a condition may consist
+of (`where.py`). Its WHERE becomes a column that says whether a row counts, as for `where`: rows and people are counted
+before it (docs/proofs/filter.md). Whatever else gives the votes is trusted, and the release says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from quietrank.errors import VotesError, option
+from quietrank.votes.engines import Engine
+from quietrank.votes.where import PASSES, Marked, column_meant, is_allowed
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+DIALECTS = {"duckdb": "duckdb", "postgres": "postgres", "pyspark": "spark"}
+"""what sqlglot calls the language of each engine that takes a query"""
+
+ALONE = "{} decides about each row by that row alone; what is promised holds for the rows that it gave."
+QUERY, VIEW, EXPRESSION = (
+    f"It is assumed, not checked, that {ALONE.format(what)}"
+    for what in ("the query that gave the votes", "the view that gave the votes", "the Ibis expression of the votes")
+)
+
+
+UNREADABLE = "it cannot be read"
+
+
+class NotByRowError(Exception):
+    """Why a query may look at more than one row."""
+
+
+@dataclass(frozen=True)
+class ByRow:
+    """A query that looks at one row at a time."""
+
+    table: tuple[str, ...]
+    """the parts of its name"""
+    sql: str
+    """the query without its WHERE, which is the column PASSES"""
+    condition: Marked | None
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A SELECT over one table, whose columns are not known yet."""
+
+    tree: Any
+    dialect: str
+
+    @classmethod
+    def of(cls, query: str, dialect: str) -> Parsed:
+        import sqlglot
+        from sqlglot import exp
+        from sqlglot.errors import SqlglotError
+
+        try:
+            trees = sqlglot.parse(query, dialect=dialect)
+        except (SqlglotError, RecursionError):
+            raise NotByRowError(UNREADABLE) from None
+        if len(trees) != 1 or type(trees[0]) is not exp.Select:
+            raise NotByRowError("it is not one SELECT")
+        parsed = cls(trees[0], dialect)
+        parsed._require_simple()
+        return parsed
+
+    @property
+    def _from(self) -> Any:
+        return self.tree.args.get("from_") or self.tree.args.get("from")
+
+    def _require_simple(self) -> None:
+        """Refuse every part of a SELECT but its columns, one table and a condition."""
+        from sqlglot import exp
+
+        known = {"expressions", "from", "from_", "where"}
+        for name, value in self.tree.args.items():
+            if value not in (None, False, []) and name not in known:
+                raise NotByRowError(f"it has {self._words(value)}")
+        source = None if self._from is None else self._from.this
+        if type(source) is not exp.Table or type(source.this) is not exp.Identifier:
+            raise NotByRowError("it does not read from one table")
+        more = {name for name, value in source.args.items() if value not in (None, False, [])}
+        alias = source.args.get("alias")
+        if more - {"this", "db", "catalog", "alias"} or (alias is not None and alias.args.get("columns")):
+            raise NotByRowError(f"it reads from {self._words(source)}")
+
+    def _words(self, value: Any) -> str:
+        parts = value if isinstance(value, list) else [value]
+        text = " ".join(part.sql(dialect=self.dialect) if hasattr(part, "sql") else str(part) for part in parts)
+        return text if len(text) <= 60 else f"{text[:57]}…"
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """The name of its table; PostgreSQL takes a name without quotes in lower case."""
+        parts = (self._from.this.args.get(part) for part in ("catalog", "db", "this"))
+        fold = self.dialect == "postgres"
+        return tuple(p.this.lower() if fold and not p.args.get("quoted") else p.this for p in parts if p is not None)
+
+    def over(self, columns: Sequence[str]) -> ByRow:
+        """The query, if every column that it looks at is one of the table's: not the number of a row, for one."""
+        from sqlglot import exp
+
+        tree = self.tree.copy()
+        source = (tree.args.get("from_") or tree.args.get("from")).this
+        where = tree.args.get("where")
+        made_from = [(one.alias_or_name, self._columns(one, source, columns)) for one in tree.expressions]
+        if where is None:
+            return ByRow(self.table, tree.sql(dialect=self.dialect), None)
+        used = self._columns(where.this, source, columns)
+        renamed = [name for name, of in made_from if name != "*" and set(of) & set(used)]
+        met = exp.Coalesce(this=exp.Paren(this=where.this.copy()), expressions=[exp.false()])
+        text = where.this.sql(dialect="duckdb", comments=False)
+        tree.set("where", None)
+        tree.append("expressions", exp.alias_(met, PASSES, quoted=True))
+        condition = Marked(text, tuple(dict.fromkeys((*used, *renamed))), None)
+        return ByRow(self.table, tree.sql(dialect=self.dialect), condition)
+
+    def _columns(self, expression: Any, source: Any, columns: Sequence[str]) -> list[str]:
+        """What an expression looks at; refused if it is more than the row's own columns."""
+        from sqlglot import exp
+
+        inner = expression.this if type(expression) is exp.Alias else expression
+        if type(inner) is exp.Star or (type(inner) is exp.Column and type(inner.this) is exp.Star):
+            star = inner if type(inner) is exp.Star else inner.this
+            if any(value for value in star.args.values()):
+                raise NotByRowError(f"it has {self._words(star)}")
+            return list(columns)
+        used = []
+        for node in list(inner.walk()):
+            if type(node) is exp.Column and node.args.get("table") is not None:
+                if node.args.get("db") or node.table not in (source.alias, source.name):
+                    raise NotByRowError(f"{self._words(node)} is not a column of its table")
+                node.set("table", None)
+            if not is_allowed(node):
+                raise NotByRowError(f"it has {self._words(node)}")
+            if type(node) is exp.Column:
+                meant = column_meant(node, columns)
+                if meant is None:
+                    raise NotByRowError(f"{self._words(node)} is not a column of its table")
+                used.append(meant)
+        return used
+
+
+def refused(reason: str) -> VotesError:
+    if reason == UNREADABLE:
+        return VotesError(
+            f"the query cannot be read here, so nobody knows what it looks at; check it, or say "
+            f"{option('trust_query', True)} if each row comes from one vote and depends on no other person's rows"
+        )
+    return VotesError(
+        f"{option('query')}: {reason}, so one person's rows may depend on another's, and nothing could be promised; "
+        f"read a table with {option('table')} and {option('where')}, or give one SELECT over one table that looks at "
+        f"a row's own columns only; or say {option('trust_query', True)} if each row comes from one vote and depends "
+        "on no other person's rows"
+    )
+
+
+def assumed_of(table: ir.Table, engine: Engine) -> str | None:
+    """What is assumed about where these rows come from, if that is not simply a table."""
+    import ibis.expr.operations as ops
+
+    source = table.op()
+    if isinstance(source, ops.InMemoryTable):
+        return None
+    if not isinstance(source, ops.DatabaseTable):
+        return EXPRESSION
+    with suppress(*engine.errors):  # who may read a table may not be allowed to ask what it is
+        return VIEW if engine.is_view(table.get_backend(), source.name, source.namespace.database) else None
+    return None
