@@ -161,7 +161,7 @@ def _elo_is_log_odds_times_its_factor(log_odds: dict[str, Any], board: Path, run
         (("new", "{board}", "--unit", "comparison"), 2, "protects people"),
         (("new", "{board}"), 1, "exists already"),
         (("new", "{board}", "--pure"), 2, "leave --delta out"),
-        (("new", "{board}", "--max-per-person", "5"), 2, "or use it with --pure"),
+        (("new", "{board}", "--max-per-person", "5"), 1, "or use it with --pure"),
         (("update", "{board}", "{votes}"), 1, "--day-column"),
         (("update", "{board}", "{votes}", "--day-column", "when"), 1, "no column 'when'"),
         (("update", "{board}", "{votes}", "--day-column", "tstamp", "--items", "a,b"), 1, "fixed when a board is made"),
