@@ -65,10 +65,26 @@ def _members(name: str, thing: type) -> Iterator[str]:
         said = inspect.getdoc(value) if not member.startswith("_") else None
         if said and (callable(value) or isinstance(value, property)) and _is_ours(thing, member):
             first = " ".join(said.split("\n\n")[0].split()).replace("|", "\\|")
-            call = "" if isinstance(value, property) else "()"
-            rows.append(f"| `{member}{call}` | {first} |")
+            rows.append(f"| `{_called(member, value)}` | {first} |")
     if rows:
         yield "\n".join([f"| of a `{name}` | |", "|---|---|", *rows])
+
+
+def _called(member: str, value: Any) -> str:
+    """A method with the names of its arguments and what it returns, or a property with its type; for a table."""
+    if isinstance(value, property):
+        returned = inspect.signature(value.fget).return_annotation if value.fget else inspect.Signature.empty
+        return f"{member}{_typed(': ', returned)}".replace("|", "\\|")
+    signature = inspect.signature(value)
+    names = [name for name in signature.parameters if name != "self"]
+    return f"{member}({', '.join(names)}){_typed(' -> ', signature.return_annotation)}".replace("|", "\\|")
+
+
+def _typed(before: str, annotation: Any) -> str:
+    """A type as it is written in the code, after a sign; nothing where there is none."""
+    if annotation is inspect.Signature.empty or annotation is None:
+        return ""
+    return before + (annotation if isinstance(annotation, str) else inspect.formatannotation(annotation))
 
 
 def _is_ours(thing: type, member: str) -> bool:
@@ -77,20 +93,26 @@ def _is_ours(thing: type, member: str) -> bool:
 
 
 def _signature(name: str, thing: Any) -> str:
-    """The names of the arguments and their defaults; what they may be is in the table."""
+    """The names of the arguments, their types and their defaults, and the type of what is returned."""
     try:
-        parameters = list(inspect.signature(thing).parameters.values())
+        signature = inspect.signature(thing)
     except ValueError:
         return f"qr.{name}"
+    parameters = list(signature.parameters.values())
+    returned = "" if inspect.isclass(thing) else _typed(" -> ", signature.return_annotation)
     words = []
     for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in words:
             words.append("*")
         default = parameter.default
-        shown = "" if default is parameter.empty else f"={str(default) if callable(default) else repr(default)}"
-        words.append(f"{parameter.name}{'=…' if ' at 0x' in shown else shown}")
-    line = f"qr.{name}({', '.join(words)})"
-    return line if len(line) <= 100 else f"qr.{name}(\n    " + ",\n    ".join(words) + ",\n)"
+        stars = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}.get(parameter.kind.name, "")
+        word, sign = f"{stars}{parameter.name}{_typed(': ', parameter.annotation)}", "="
+        if parameter.annotation is not parameter.empty:
+            sign = " = "
+        shown = "" if default is parameter.empty else str(default) if callable(default) else repr(default)
+        words.append(word + (f"{sign}{'…' if ' at 0x' in shown else shown}" if shown else ""))
+    line = f"qr.{name}({', '.join(words)}){returned}"
+    return line if len(line) <= 100 else f"qr.{name}(\n    " + ",\n    ".join(words) + f",\n){returned}"
 
 
 def _blocks(said: str) -> Iterator[str]:

@@ -14,11 +14,22 @@ from quietrank.cli.app import app
 
 PAGE = Path(__file__).parent / "cli.md"
 
+CODES = """| exit code | |
+|---|---|
+| 0 | done; also if the reader of a pipe closed it |
+| 1 | refused or failed, because of votes, files, a ledger or a board, or because a check did not hold |
+| 2 | the command line is wrong by itself: a word is missing, unknown, out of range, or does not go with another |
+| 3 | a release was made and saved, but could not be shown |
+| 130 | interrupted |
+
+Whatever is not 0 comes with one line on standard error that says what to do. What is judged together with the votes,
+the list of items or a file is 1: which columns hold what, a mechanism that does not fit the items, a missing folder."""
+
 
 def command_line_page() -> str:
     """One section per command, one row per option, from the commands' own words."""
     group: Any = typer.main.get_command(app)
-    parts = ["# The command line", "Written by `make docs`; do not edit.", *_commands("quietrank", group)]
+    parts = ["# The command line", "Written by `make docs`; do not edit.", CODES, *_commands("quietrank", group)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -14,4 +14,4 @@ SHOWN = Path(__file__).parent / "demo.json"
 PICTURE = SHOWN.with_suffix(".png")
 
 if __name__ == "__main__":
-    Release.from_json(SHOWN).plot(PICTURE)
+    Release.from_json(SHOWN).plot(PICTURE, overwrite=True)

@@ -83,7 +83,7 @@ def nightly(arena: Arena, night: date) -> qr.GroupedRelease:
             pay(arena, night, counts)
         tally = qr.GroupedTally.from_json(counts)
         release = qr.rerank(tally, method="bradley-terry", ties="davidson", scale="elo", overall=True)
-        release.report(arena.file(f"{night}.html"), remaining=what_is_left(arena))
+        release.report(arena.file(f"{night}.html"), remaining=what_is_left(arena), overwrite=True)
         release.to_json(done)  # last, because it says that the night is done
     return release
 

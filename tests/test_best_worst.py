@@ -149,10 +149,10 @@ def test_rates_are_net_wins_per_time_shown() -> None:
 @pytest.mark.parametrize(
     ("privacy", "options", "reason"),
     [
-        (PERSON, {"method": "bradley-terry"}, "declare design=uniform .* or design=public"),
-        (PERSON, {"method": "wins"}, "method=wins is for votes on pairs"),
-        (PERSON, {"mechanism": "zonotope"}, "mechanism=zonotope is for votes on pairs"),
-        (PERSON, {"mechanism": "perturbed-mle", "gamma": 50}, "mechanism=perturbed-mle is for votes on pairs"),
+        (PERSON, {"method": "bradley-terry"}, "declare design='uniform' .* or design='public'"),
+        (PERSON, {"method": "wins"}, "method='wins' is for votes on pairs"),
+        (PERSON, {"mechanism": "zonotope"}, "mechanism='zonotope' is for votes on pairs"),
+        (PERSON, {"mechanism": "perturbed-mle", "gamma": 50}, "mechanism='perturbed-mle' is for votes on pairs"),
         (qr.Privacy(1, "person", one_per_pair=True), {}, "one_per_pair=True is for votes on pairs"),
     ],
 )
@@ -164,7 +164,7 @@ def test_what_is_for_pairs_is_refused(privacy: qr.Privacy, options: dict[str, An
 def test_scores_of_unknown_sets_and_other_uses_of_pairs_are_refused() -> None:
     votes = some()[1]
     tally = qr.noisy_tally(votes, PERSON)
-    with pytest.raises(QuietrankError, match="declare design=uniform"):
+    with pytest.raises(QuietrankError, match="declare design='uniform'"):
         qr.rerank(tally, method="bradley-terry")
     with pytest.raises(QuietrankError, match="fit is for votes on pairs"):
         qr.fit(votes)
@@ -177,7 +177,7 @@ def test_groups_of_votes_and_all_together(tmp_path: Path) -> None:
     grouped = qr.noisy_tally_by_group(votes, PUBLIC, method="bradley-terry")
     grouped.to_json(tmp_path / "tally.json")
     releases = qr.rerank(GroupedTally.from_json(tmp_path / "tally.json"), method="bradley-terry", overall=True)
-    assert releases.groups == ("north", "south", "overall")
+    assert releases.groups == ("overall", "north", "south")
     assert releases.overall is not None
     assert releases.overall.certainty is not None
 

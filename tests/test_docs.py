@@ -58,8 +58,9 @@ def _without_figures(text: str) -> str:
     return re.sub(r"\d[\d.]*", "0", " ".join(text.split()))
 
 
-def test_the_readme_shows_the_release_in_the_docs() -> None:
+def test_the_readme_shows_the_release_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table of docs/demo.json as the demo prints it, a figure by quietrank, and the promise of the demo."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     release = Release.from_json(ROOT / "docs" / "demo.json")
     table = _blocks("text")[1]
     assert str(release).startswith(table)

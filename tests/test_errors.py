@@ -14,6 +14,9 @@ from quietrank.errors import QuietrankError, VotesError, either, option
         (5, "give max_per_person=5", "give --max-per-person 5"),
         (True, "give max_per_person=True", "give --max-per-person"),
         ("a b", "give max_per_person=a b", "give --max-per-person a b"),
+        ("auto", "give max_per_person='auto'", "give --max-per-person auto"),
+        ("nan", "give max_per_person=nan", "give --max-per-person nan"),
+        ("'auto'", "give max_per_person='auto'", "give --max-per-person 'auto'"),
     ],
 )
 def test_an_option_has_two_names(value: object, python: str, command: str) -> None:

@@ -101,7 +101,7 @@ def _check_releases(folder: Path, ledger: qr.Ledger) -> None:
     """Each is by language and overall, with intervals, is named by its payment, and knows the models of its night."""
     for night, entry in zip(NIGHTS, ledger.entries(), strict=True):
         release = qr.GroupedRelease.from_json(folder / f"{night}.json")
-        assert release.groups == ("en", "de", "zh", "overall")
+        assert release.groups == ("overall", "en", "de", "zh")
         assert release.ledger_entry == entry.id
         assert len(release["overall"]) == (7 if night == NIGHTS[0] else 8)
         assert all(row.score_low is not None and row.rank_low is not None for row in release["overall"])

@@ -260,7 +260,7 @@ def test_it_is_saved_and_checked(tmp_path: Path) -> None:
 
 def test_it_needs_votes() -> None:
     """Plans, and comparisons, have no limit to choose."""
-    with pytest.raises(PrivacyError, match="is for unit=person"):
+    with pytest.raises(PrivacyError, match="is for unit='person'"):
         Privacy(1, "comparison", max_per_person="auto")
     with pytest.raises(PrivacyError, match="chosen when votes are counted"):
         _ = AUTO.limit

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import quietrank as qr
-from quietrank.errors import PrivacyError, ReleaseError
+from quietrank.errors import PrivacyError, QuietrankError, ReleaseError
 from quietrank.planning import outlook
 from quietrank.promise.privacy import Privacy
 from quietrank.votes.read import Votes
@@ -195,7 +195,7 @@ def test_it_can_be_looked_at(tmp_path: Path) -> None:
         ("two", {}, "whole number"),
         (1.5, {}, "whole number"),
         (1, {"mechanism": "perturbed-mle"}, "publishes the scores of all items"),
-        (1, {"mechanism": "zonotope"}, "needs unit=person and one_per_pair"),
+        (1, {"mechanism": "zonotope"}, "needs unit='person' and one_per_pair"),
         (1, {"mechanism": "exponential"}, "needs delta above 0"),
         (1, {"method": "bradley-terry"}, "by net wins or by wins"),
         (1, {"mechanism": "nonsense"}, "must be one of"),
@@ -250,3 +250,16 @@ def test_the_planner_agrees_with_releases(runs: int) -> None:
         hits += net[int(name)] == net.max()
     error = (chosen.as_exact * (1 - chosen.as_exact) / runs) ** 0.5
     assert abs(hits / runs - chosen.as_exact) < 5 * error + 0.05
+
+
+def test_what_cannot_be_simulated_says_why_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason of the planner, without its remedy, which is for other arguments; and the command to try."""
+
+    def refuse(*_: object) -> None:
+        raise QuietrankError("such a survey would take 99 GB; ask for less")
+
+    monkeypatch.setattr(outlook, "_outlook", refuse)
+    table = pa.table({"winner": ["x", "y", "x"], "loser": ["y", "z", "z"]})
+    made = qr.top(qr.read_votes(table, ["x", "y", "z"]), qr.Privacy(epsilon=1, unit="comparison"), 1)
+    (note,) = [note for note in made.assumptions if "simulated" in note]
+    assert "(such a survey would take 99 GB). quietrank plan --only-top simulates" in note

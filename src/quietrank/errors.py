@@ -12,6 +12,8 @@ import re
 _OPEN, _MIDDLE, _CLOSE = "\ue000", "\ue001", "\ue002"  # private-use characters, which no other text contains
 _BOTH = re.compile(f"{_OPEN}([^{_MIDDLE}]*){_MIDDLE}([^{_CLOSE}]*){_CLOSE}")
 
+_WORD = re.compile("(?!nan$|inf$)[a-z]+(-[a-z]+)*")
+
 
 def either(python: str, command: str) -> str:
     """Words for a message: the first from Python, the second on the command line."""
@@ -19,11 +21,12 @@ def either(python: str, command: str) -> str:
 
 
 def option(name: str, value: object = None) -> str:
-    """An option for a message, by its name in Python, with the value it has or should have."""
+    """An option for a message, by its name in Python, with the value it has or should have; a word is quoted there."""
     flag = "--" + name.replace("_", "-")
     if value is None:
         return either(name, flag)
-    return either(f"{name}={value}", flag if value is True else f"{flag} {value}")
+    is_word = isinstance(value, str) and _WORD.fullmatch(value) is not None
+    return either(f"{name}='{value}'" if is_word else f"{name}={value}", flag if value is True else f"{flag} {value}")
 
 
 def _plain(text: str) -> str:
@@ -43,13 +46,13 @@ class QuietrankError(Exception):
     ...     qr.Privacy(epsilon=1, unit="person")
     ... except qr.QuietrankError as error:
     ...     print(str(error)[:35])
-    unit=person needs max_per_person, t
+    unit='person' needs max_per_person,
     """
 
     @property
     def message(self) -> str:
         """The message with both forms in it, for use in another message."""
-        return super().__str__()
+        return BaseException.__str__(self)  # KeyError, which one of these is as well, would quote it
 
     def __str__(self) -> str:
         return _shortened(_BOTH.sub(r"\1", self.message))
@@ -93,6 +96,10 @@ class SolverError(QuietrankError):
 
 class ReleaseError(QuietrankError):
     """A release cannot be written or read."""
+
+
+class UnknownItemError(ReleaseError, KeyError):
+    """A release has no such item."""
 
 
 class BoardError(QuietrankError):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +68,8 @@ def test_from_a_new_board_to_its_page(board: Path, tmp_path: Path, run: Run) -> 
     code, out, _ = call(run, "show", board, "--since", 1, "--format", "json")
     assert code == 0
     assert {change["item"] for change in json.loads(out)["changes"]} == set(ITEMS)
-    assert call(run, "show", board, "--since", 1)[0] == 0
+    assert "in log-odds" in call(run, "show", board, "--since", 1)[1]
+    _elo_is_log_odds_times_its_factor(json.loads(out), board, run)
     assert call(run, "report", board, "--out", tmp_path / "page.html")[0] == 0
     assert "The last 2 weeks" in (tmp_path / "page.html").read_text()
     code, out, err = call(run, "verify", board)
@@ -92,6 +97,26 @@ def test_a_board_without_delta(tmp_path: Path, run: Run) -> None:
     assert "intact" in call(run, "verify", place)[1]
 
 
+def test_a_new_board_says_when_it_begins(tmp_path: Path, run: Run) -> None:
+    """Before it pays: who has votes already must say from when on they count."""
+    terms = ("--items", "a,b", "--epsilon", 1, "--delta", 1e-6, "--ledger", tmp_path / "no.db")
+    today = datetime.now(UTC).date()
+    code, _, err = call(run, "new", tmp_path / "b.board", *terms)
+    assert (code, "there is no ledger" in err) == (1, True)
+    assert f"first week {today} to {today + timedelta(days=6)}; give --start to begin earlier" in err
+    _, _, err = call(run, "new", tmp_path / "b.board", *terms, "--start", "2026-01-05", "--every", "day")
+    assert err.startswith("first day 2026-01-05\n")
+
+
+def test_an_exhausted_ledger_says_so_first(board: Path, run: Run) -> None:
+    """Not that δ is too large, when no ε is left either."""
+    words = ("--items", "a,b", "--epsilon", 2, "--delta", 1e-6, "--ledger", board.parent / "budget.db")
+    code, _, err = call(run, "new", board.parent / "other.board", *words)
+    assert code == 1
+    assert "requested ε = 2, remaining ε = 0, 2 too much" in err
+    assert "smaller --delta" not in err
+
+
 def test_items_and_people(board: Path, run: Run) -> None:
     """More items, items that are shown no longer, and somebody who is forgotten."""
     assert "7 items" in call(run, "add-items", board, "m6")[1]
@@ -117,12 +142,25 @@ def test_a_plan_needs_no_board(tmp_path: Path, run: Run) -> None:
     assert (tmp_path / "plan.csv").read_text(encoding="utf-8").startswith("way,day,clip,votes,kept,noise_sd,")
 
 
+def _elo_is_log_odds_times_its_factor(log_odds: dict[str, Any], board: Path, run: Run) -> None:
+    elo = json.loads(call(run, "show", board, "--since", 1, "--scale", "elo", "--format", "json")[1])
+    assert (log_odds["scale"], elo["scale"]) == ("log-odds", "elo")
+    for one, other in zip(log_odds["changes"], elo["changes"], strict=True):
+        for name in ("change", "low", "high"):
+            assert other[name] == pytest.approx(one[name] * 400 / math.log(10))
+        assert other["score"] == pytest.approx(1000 + one["score"] * 400 / math.log(10))
+    shown = call(run, "show", board, "--since", 1, "--scale", "elo")[1]
+    assert "in Elo points" in shown
+    assert "−" in shown
+    assert not re.search(r"-\d", shown)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (("new", "{board}", "--unit", "comparison"), 2, "protects people"),
         (("new", "{board}"), 1, "exists already"),
-        (("new", "{board}", "--pure"), 1, "leave --delta out"),
+        (("new", "{board}", "--pure"), 2, "leave --delta out"),
         (("new", "{board}", "--max-per-person", "5"), 1, "or use it with --pure"),
         (("update", "{board}", "{votes}"), 1, "--day-column"),
         (("update", "{board}", "{votes}", "--day-column", "when"), 1, "no column 'when'"),
@@ -130,11 +168,13 @@ def test_a_plan_needs_no_board(tmp_path: Path, run: Run) -> None:
         (("update", "{board}", "{votes}", "--day-column", "tstamp", "--until", "2999-01-01"), 1, "that is over"),
         (("show", "{board}", "--day", "9"), 1, "there is no week 9"),
         (("show", "{board}", "--since", "2"), 1, "earlier day"),
-        (("show", "{board}", "--since", "1", "--out", "changes.csv"), 2, "leave one of them out"),
+        (("show", "{board}", "--since", "1", "--scale", "probability"), 1, "a change has no --scale probability"),
+        (("show", "{board}", "--since", "1", "--scale", "elo", "--anchor", "m1=1"), 2, "--anchor has nothing to do"),
+        (("show", "{board}", "--since", "1", "--out", "r.json"), 2, "--out has nothing to do"),
         (("show", "nowhere.board"), 1, "there is no board"),
         (("verify", "{votes}"), 1, "damaged"),
         (("retire", "{board}", "m9"), 1, "not on this board"),
-        (("plan", "--clip", "much"), 1, "--clip must be a number, or auto"),
+        (("plan", "--clip", "much"), 2, "--clip must be a number, or auto"),
         (("plan", "--days", "soon"), 2, "--days must be numbers separated by commas"),
         (("plan", "--out", "plan.txt"), 2, "name it .json or .csv"),
         (("plan", "--votes-per-visit", "2", "--habit", "panel"), 2, "is for --habit arena"),

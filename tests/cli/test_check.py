@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Run
 
 
@@ -46,3 +48,16 @@ def test_check_names_items_without_votes(run: Run, votes: Path, tmp_path: Path) 
     result = run("check", votes, "--items", listed)
     assert result.code == 0
     assert re.search(r"items without votes +1  \(name\)", result.stdout)
+
+
+def test_home_is_expanded_where_no_shell_has_seen_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In votes, lists and outputs, as in `--items=~/items.txt`, which a shell leaves alone."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "votes.csv").write_text("winner,loser\nx,y\ny,z\n")
+    (tmp_path / "items.txt").write_text("x\ny\nz\n")
+    words = ("~/votes.csv", "--items=~/items.txt")
+    assert run("check", *words).code == 0
+    ranked = run("rank", *words, "--unit", "comparison", "--epsilon", 1, "--out=~/release.json", "--scale", "elo")
+    assert ranked.code == 0, ranked.stderr
+    assert (tmp_path / "release.json").is_file()
+    assert "Elo score" in ranked.stdout

@@ -107,9 +107,9 @@ def test_an_interrupted_figure_leaves_what_was_there(
         assert list(tmp_path.iterdir()) == []
         path.write_bytes(b"old, by quietrank")
         with pytest.raises(QuietrankError if wrong is OSError else wrong):
-            plan.plot(path)
+            plan.plot(path, overwrite=True)
     assert path.read_bytes() == b"old, by quietrank"
-    plan.plot(path)
+    plan.plot(path, overwrite=True)
     assert list(tmp_path.iterdir()) == [path]
     assert path.stat().st_size > 5000
 

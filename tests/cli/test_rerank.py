@@ -25,22 +25,22 @@ def test_a_saved_tally_is_ranked_again_at_no_cost(run: Run, lands: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "code", "reason"),
     [
-        (("nowhere.json",), "cannot read"),
-        (("--top", "0"), "top must be"),
-        (("--method", "best"), "method must be one of"),
-        (("--gamma", "1"), "gamma belongs to"),
+        (("nowhere.json",), 1, "cannot read"),
+        (("--top", "0"), 1, "top must be"),
+        (("--method", "best"), 2, "method must be one of"),
+        (("--gamma", "1"), 2, "gamma belongs to"),
     ],
 )
 def test_rerank_refuses_with_a_reason(
-    run: Run, lands: Path, tmp_path: Path, words: tuple[str, ...], reason: str
+    run: Run, lands: Path, tmp_path: Path, words: tuple[str, ...], code: int, reason: str
 ) -> None:
     """Whatever is wrong, one line says so."""
     tally = tmp_path / "tally.json"
     run("rank", lands, *PEOPLE, "--items", "x,y,z", "--save-tally", tally)
     result = run("rerank", *(() if words[0].endswith("json") else (tally,)), *words)
-    assert (result.code, result.stdout) == (1, "")
+    assert (result.code, result.stdout) == (code, "")
     assert reason in result.stderr
     overwritten = run("rerank", tally, "--out", tally)
     assert "overwrite" in overwritten.stderr

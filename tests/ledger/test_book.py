@@ -487,7 +487,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     for name in ("votes.csv", "empty", "zeros", "other.db", ".", "missing"):
         place = tmp_path / name
         before = place.read_bytes() if place.is_file() else None
-        with pytest.raises(LedgerError, match=r"BudgetLedger\.create") as told:
+        with pytest.raises(LedgerError, match=r"qr\.Ledger\.create\(path, epsilon, ") as told:
             BudgetLedger.open(place)
         assert "\n" not in str(told.value)
         assert (place.read_bytes() if place.is_file() else None) == before

@@ -182,7 +182,7 @@ def test_values_that_do_not_sum_to_zero_are_seen() -> None:
 def test_what_it_does_not_release_is_refused() -> None:
     votes = _promise(unit="comparison", clip=None)
     for promise, statistic, reason in (
-        (votes, NET_WINS_AND_EXPOSURES, "of single votes .* mechanism=laplace"),
+        (votes, NET_WINS_AND_EXPOSURES, "of single votes .* mechanism='laplace'"),
         (_promise(neighbours="outcome", design="public"), NET_WINS_AND_EXPOSURES, "public in part"),
     ):
         with pytest.raises(PrivacyError, match=reason):

@@ -159,7 +159,7 @@ def test_without_curves_there_is_no_figure(tmp_path: Path) -> None:
         ({"clip": 5000}, "at most 1024"),
         ({"days": [100]}, "ends on day 84"),
         ({"days": [0]}, "days must be a whole number, 1 or more"),
-        ({"votes_per_visit": 2}, "is for habit=arena"),
+        ({"votes_per_visit": 2}, "is for habit='arena'"),
         ({"habit": "crowd"}, "one of panel, arena"),
         ({"every": "month"}, "one of day, week"),
         ({"horizon": 5000}, "from 1 to 4000"),

@@ -128,7 +128,7 @@ def test_planning_touches_no_votes() -> None:
         ({"epsilon": 0.0}, PrivacyError, "> 0"),
         ({"spread": "wide"}, QuietrankError, "close, typical, clear"),
         ({"design": "public"}, PrivacyError, "outcome"),
-        ({"votes": 10}, QuietrankError, "unit=comparison"),
+        ({"votes": 10}, QuietrankError, "unit='comparison'"),
         ({"unit": "comparison", "one_per_pair": True}, PrivacyError, "leave them out"),
         ({"people": None}, QuietrankError, "people=500"),
         ({"per_person": None}, QuietrankError, "per_person=15"),

@@ -28,7 +28,7 @@ from quietrank.publish.release import Certainty, Release, Row
 from quietrank.publish.tabular import NoiseRecord
 from quietrank.publish.view import Scale
 from quietrank.render import plot
-from quietrank.render.forest import COLOURS, Theme, rank_ticks, tier_edges
+from quietrank.render.forest import COLOURS, GOES_ON, Theme, rank_ticks, tier_edges
 from quietrank.render.plot import comparison_of, figure_of, label
 
 PRIVACY = qr.Privacy(1, "person", max_per_person=3)
@@ -284,6 +284,24 @@ def test_groups_share_axis_and_order(groups: int) -> None:
     assert set(made.groups) <= set(texts(figure))
 
 
+def test_one_wide_interval_does_not_make_dots_of_all_others() -> None:
+    """The shared axis ends beside the points; an arrow says that an interval goes on, and so does a note."""
+    made = grouped(2, 4)
+    (group, one), other = made.releases
+    last = one.ranking[-1]
+    wide = replace(one, ranking=(*one.ranking[:-1], replace(last, score_low=-1000.0)))
+    figure = figure_of(replace(made, releases=((group, wide), other), overall=one))
+    overall, first, second = panels(figure, "score (log-odds)")
+    scores = [row.score for row in one]
+    assert overall.get_xlim() == first.get_xlim() == second.get_xlim()
+    assert first.get_xlim()[0] > min(scores) - 0.5 * (max(scores) - min(scores))
+    marked = [[line.get_marker() for line in axes.lines if line.get_label() == "arrows"] for axes in (overall, first)]
+    assert marked == [[], ["<"]]
+    assert GOES_ON in " ".join(texts(figure))
+    assert GOES_ON not in " ".join(texts(figure_of(made)))
+    assert texts(figure).index("overall") < texts(figure).index(group)
+
+
 def test_items_of_groups_are_ordered_by_their_mean_rank() -> None:
     """And the figure says so, and states the promise for all groups."""
     made = grouped(2, 4)  # ranks 1 2 3 4 and 4 1 2 3
@@ -401,7 +419,7 @@ def test_a_failure_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Figure, "savefig", half)
     for name in ("new.png", "old.png"):
         with pytest.raises(ReleaseError, match="No space left"):
-            release(4).plot(tmp_path / name)
+            release(4).plot(tmp_path / name, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["old.png"]
     assert (tmp_path / "old.png").read_bytes() == before
 
@@ -411,7 +429,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="not a picture by quietrank"):
         release(3).plot(tmp_path / "mine.png")
     release(3).plot(tmp_path / "figure.png")
-    release(4).plot(tmp_path / "figure.png")
+    release(4).plot(tmp_path / "figure.png", overwrite=True)
 
 
 @pytest.mark.parametrize("made", [Release, GroupedRelease])

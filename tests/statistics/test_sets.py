@@ -176,12 +176,12 @@ def test_what_is_about_pairs_is_refused_for_sets() -> None:
         Promise(Privacy(1.0, "person", one_per_pair=True), items)
     promise = Promise(_privacy(3, Neighbours.REPLACE), items)
     for mechanism in (ZONOTOPE, PERTURBED_MLE):
-        with pytest.raises(PrivacyError, match=f"mechanism={mechanism} is for votes on pairs"):
+        with pytest.raises(PrivacyError, match=f"mechanism='{mechanism}' is for votes on pairs"):
             mechanism.require(promise, mechanism.statistics[0])
     offered = LAPLACE.statistics
-    with pytest.raises(PrivacyError, match="method=wins is for votes on pairs"):
+    with pytest.raises(PrivacyError, match="method='wins' is for votes on pairs"):
         statistic_for(Method.WINS, promise, offered, free_total=True)
-    with pytest.raises(PrivacyError, match="declare design=uniform"):
+    with pytest.raises(PrivacyError, match="declare design='uniform'"):
         statistic_for(Method.BRADLEY_TERRY, promise, offered, free_total=True)
 
 

@@ -62,7 +62,7 @@ def test_other_formats_and_words_are_refused(spark: Any, tmp_path: Path) -> None
     """With the way out."""
     path = tmp_path / "votes.jsonl"
     path.write_text('{"person": "a", "winner": "x", "loser": "ç"}\n')
-    with pytest.raises(VotesError, match="leave engine=spark out, or convert them to Parquet"):
+    with pytest.raises(VotesError, match="leave engine='spark' out, or convert them to Parquet"):
         read_votes(path, ITEMS, engine="spark")
     with pytest.raises(VotesError, match="are for quietrank's own engine"):
         read_votes(write_csv(tmp_path / "v.csv", VOTES, COLUMNS), ITEMS, engine="spark", encoding="cp1252")

@@ -10,6 +10,7 @@ import numpy as np
 
 from quietrank import __version__
 from quietrank.arrays import Floats
+from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import AUDIT
 from quietrank.publish.tabular import Tabular
@@ -95,9 +96,9 @@ class Audit(Tabular):
             "made_with": f"quietrank {__version__}",
         }
 
-    def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
+    def plot(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """The distributions of the privacy loss, one picture for each black-box attack."""
-        return draw(self, Path(path), overwrite=overwrite)
+        return draw(self, file_path(path), overwrite=overwrite)
 
     def page(self) -> Group:
         return render(self)

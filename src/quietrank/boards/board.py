@@ -114,7 +114,7 @@ class Board:
         if (by is None) != (groups is None):
             raise BoardError(f"say both, {option('by')} and {option('groups')}, or neither")
         terms = Terms(
-            secrets.token_hex(8), _privacy(epsilon, delta, pure, clip, max_per_person, neighbours),
+            secrets.token_hex(8), promised(epsilon, delta, pure, clip, max_per_person, neighbours),
             declare(items).names, length, period, first, window, by, None if groups is None else declare_groups(groups),
         )  # fmt: skip
         book = ledger if isinstance(ledger, BudgetLedger) else BudgetLedger.open(file_path(ledger, "ledger"))
@@ -235,13 +235,22 @@ class Board:
         return replace(release, releases=of_groups, overall=in_all)
 
     def changes(
-        self, since: int, day: int | None = None, *, level: float = USUAL_LEVEL, group: str | None = None
+        self,
+        since: int,
+        day: int | None = None,
+        *,
+        level: float = USUAL_LEVEL,
+        group: str | None = None,
+        scale: ScaleWord = "log-odds",
     ) -> Changes:
-        """How each score has changed since a day, with intervals from the joint law of both boards."""
+        """How each score has changed since a day, with intervals from the joint law of both boards; `scale` is
+        "log-odds" or "elo"."""
+        chosen = View.of(level, False, scale, None).scale
         groups = self.terms.groups or ("",)
         if (group is None) != (self.terms.groups is None) or (group is not None and group not in groups):
             raise BoardError(f"say of which group, {', '.join(groups)}" if self.terms.groups else "there are no groups")
-        return changes(self.log, self.days if day is None else day, since, level, groups.index(group or ""))
+        last = self.days if day is None else day
+        return changes(self.log, last, since, level, groups.index(group or "")).on(chosen)
 
     def verify(self, *, ledger: str | Path | None = None) -> None:
         """Check that the public file, the confidential one and the ledger agree; raises what is wrong."""
@@ -421,12 +430,20 @@ class Board:
         return min(over, terms.horizon)
 
 
+def first_period(start: date | str | None, every: EveryWord) -> str:
+    """When the first day or week of a new board is, and what to do if that is too late."""
+    period, first = parse(Every, "every", every), _date("start", start) or _today()
+    last = first + timedelta(days=period.days - 1)
+    when = f"first {period} {first}" + (f" to {last}" if last > first else "")
+    return when if start is not None else f"{when}; give {option('start')} to begin earlier"
+
+
 def confidential(path: Path) -> Path:
     """The confidential file of a board."""
     return path.with_name(f"{path.name}.confidential")
 
 
-def _privacy(
+def promised(
     epsilon: float,
     delta: float | None,
     pure: bool,

@@ -7,17 +7,19 @@ comparison. The votes up to the earlier day are in both boards, so that of the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quietrank.boards.history import Reading
-from quietrank.errors import BoardError
+from quietrank.errors import BoardError, option
 from quietrank.estimate.methods import estimate
 from quietrank.maths.links import LOGISTIC
 from quietrank.publish.tabular import Tabular
+from quietrank.publish.view import ELO, ELO_CENTRE, Scale
+from quietrank.render.cells import number
 from quietrank.render.screen import visible
 from quietrank.statistics.method import Method
 
@@ -34,7 +36,7 @@ class Change:
 
     item: str
     score: float
-    """now, log-odds"""
+    """now; like the other figures on the scale of the `Changes`"""
     change: float
     low: float
     high: float
@@ -49,28 +51,64 @@ class Changes(Tabular):
     since: int
     level: float
     changes: tuple[Change, ...]
+    scale: Scale = Scale.LOG_ODDS
 
     def rows(self) -> list[dict[str, object]]:
         return [vars(change) for change in self.changes]
 
     def to_dict(self) -> dict[str, object]:
-        return {"day": self.day, "since": self.since, "level": self.level, "changes": self.rows()}
+        return {
+            "day": self.day,
+            "since": self.since,
+            "level": self.level,
+            "scale": self.scale.value,
+            "changes": self.rows(),
+        }
 
     def page(self) -> Group:
         """What changed, for a terminal."""
         from rich import box
         from rich.console import Group
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD)
+        from quietrank.render.fitting import FittingTable
+
+        unit, score, change = FORMS[self.scale]
+        table = FittingTable(box=box.SIMPLE_HEAD)
         for name in ("item", "score", "change", f"{100 * self.level:g} % interval", ""):
             table.add_column(name, justify="left" if name == "item" else "right")
         for one in self.changes:
             sure = "up" if one.low > 0 else "down" if one.high < 0 else ""
-            cells = (one.item, f"{one.score:.2f}", f"{one.change:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}", sure)
+            ends = f"{signed(one.low, change)} to {signed(one.high, change)}"
+            cells = (one.item, number(one.score, score), signed(one.change, change), ends, sure)
             table.add_row(*(Text(visible(cell)) for cell in cells))
-        return Group(Text(f"Change from {self.since} to {self.day}, in log-odds", style="bold"), table)
+        return Group(Text(f"Change from {self.since} to {self.day}, in {unit}", style="bold"), table)
+
+    def on(self, scale: Scale) -> Changes:
+        """The same changes on another scale; there is none of probabilities, which do not differ by a constant."""
+        if scale is Scale.PROBABILITY:
+            raise BoardError(
+                f"a change has no {option('scale', scale)}: how far a chance moves depends on where it was; use "
+                f"{option('scale', 'log-odds')} or {option('scale', 'elo')}"
+            )
+        if scale is self.scale:
+            return self
+        factor, centre = (ELO, ELO_CENTRE) if scale is Scale.ELO else (1 / ELO, -ELO_CENTRE / ELO)
+        figures = (
+            Change(one.item, centre + factor * one.score, factor * one.change, factor * one.low, factor * one.high)
+            for one in self.changes
+        )
+        return replace(self, changes=tuple(figures), scale=scale)
+
+
+FORMS = {Scale.LOG_ODDS: ("log-odds", ".2f", "+.2f"), Scale.ELO: ("Elo points", ".0f", "+.0f")}
+"""of each scale: its name, and the number formats of a score and of a change"""
+
+
+def signed(value: float, form: str) -> str:
+    """A change with its sign, and none where it rounds to nothing."""
+    text = number(value, form)
+    return text.lstrip("+") if not text.strip("+0.") else text
 
 
 def changes(log: Log, day: int, since: int, level: float, part: int = 0) -> Changes:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import MECHANISM, NEIGHBOURS, UNIT, Format, Overwrite, Printed, result
+from quietrank.cli.options import MECHANISM, NEIGHBOURS, UNIT, Format, Overwrite, Printed, command_line, result
 from quietrank.publish.files import PICTURE, check_output
 from quietrank.render.screen import progress
 
@@ -35,7 +35,7 @@ def audit(
     from quietrank.auditing import report, run
 
     check_output(plot, PICTURE, "plot", overwrite=overwrite)
-    with progress("attacking …") as bar:
+    with progress("attacking …") as bar, command_line():
         findings = run.audit(
             mechanism=mechanism, unit=unit, neighbours=neighbours, epsilon=epsilon, quick=quick, workers=workers,
             progress=bar,

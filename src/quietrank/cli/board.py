@@ -11,7 +11,7 @@ import typer
 from quietrank.cli import options
 from quietrank.cli.deliver import Files, check_pictures, check_releases, deliver, print_result
 from quietrank.cli.options import Command, Format, VotesOptions, choice, command_group, counting, reads_votes
-from quietrank.errors import UsageError
+from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.render.screen import progress, show_data, tell
 
 if TYPE_CHECKING:
@@ -59,11 +59,15 @@ def new(
     groups: options.Groups = None,
 ) -> None:
     """Make a board and pay for its whole horizon. What it fixes cannot be changed later; no file is overwritten."""
-    from quietrank.boards.board import Board, confidential
+    from quietrank.boards.board import Board, confidential, first_period, promised
     from quietrank.promise.declare import parse_items, parse_names
 
     if unit != "person":
         raise UsageError("a board protects people, who may vote on any day: use --unit person, or leave it out")
+    with options.command_line():
+        promised(epsilon, delta, pure, clip, max_per_person, neighbours)
+        begins = QuietrankError(first_period(start, every)).in_options()
+    tell(begins)
     made = Board.create(
         board, parse_items(items), epsilon=epsilon, delta=delta, ledger=ledger, horizon=horizon, every=every, pure=pure,
         clip=clip, max_per_person=max_per_person, neighbours=neighbours, start=start, window=window, by=by,
@@ -129,15 +133,15 @@ def plan_board(
     check_output(out, PLAN, overwrite=overwrite)
     check_output(plot, PICTURE, "plot", overwrite=overwrite)
     check_apart(out=out, plot=plot)
-    with progress("simulating") as bar:
+    with progress("simulating") as bar, options.command_line():
         forecast = planner.plan_board(
             items, people, votes_per_person, epsilon=epsilon, delta=delta, habit=habit, votes_per_visit=votes_per_visit,
             spread=spread, neighbours=neighbours, clip=_clip(clip), horizon=horizon, every=every,
             days=None if days is None else options.numbers("days", days, "30,91"), method=method, top_k=top_k,
             repetitions=repetitions, seed=seed, curves=plot is not None, progress=bar,
         )  # fmt: skip
-        if plot is not None:
-            forecast.plot(plot, overwrite=overwrite)
+    if plot is not None:
+        forecast.plot(plot, overwrite=overwrite)
     if out is not None:
         as_csv = out.suffix.lower() == ".csv"
         write_text(out, forecast.to_csv() if as_csv else forecast.to_json(), PLAN, overwrite=overwrite)
@@ -214,8 +218,12 @@ def show_board(
 
     one = Board.open(board)
     if since is not None:
-        _refuse_beside_since(out=out, plot=plot, report=report)
-        print_result(one.changes(since, day, level=level, group=group), lambda changed: changed.page(), format)
+        _refuse_beside_since(
+            method=method != "bradley-terry", simultaneous=simultaneous, anchor=anchor is not None, overall=overall,
+            out=out is not None, plot=plot is not None, report=report is not None,
+        )  # fmt: skip
+        changed = one.changes(since, day, level=level, group=group, scale=scale)
+        print_result(changed, lambda changed: changed.page(), format)
         return
     check_releases(out, report=report, overwrite=overwrite, reads=(board,))
     check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(board,))
@@ -229,14 +237,13 @@ def show_board(
     deliver(release, format, out, Files(overwrite), pictures=pictures, report=report)
 
 
-def _refuse_beside_since(**files: Path | None) -> None:
-    """Files hold the ranking of a day, not what changed: refuse what would not be written."""
-    for name, path in files.items():
-        if path is not None:
-            raise UsageError(
-                f"--since prints what changed, and --{name} writes the ranking of a day; leave one of them out, or "
-                "print a table to save with --format csv"
-            )
+def _refuse_beside_since(**given: bool) -> None:
+    """Refuse what has no meaning for changes."""
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UsageError(
+            f"--since prints how Bradley-Terry scores have changed, and {option(name)} has nothing to do there; leave "
+            "one of them out; --format csv prints a table to save"
+        )
 
 
 @board_app.command("add-items", cls=Command)
@@ -251,10 +258,11 @@ def add_items(board: File, items: Names, ledger: Moved = None) -> None:
 
 def _names(words: list[str]) -> list[str]:
     """One by one, or in a file or a list."""
+    from quietrank.promise.arguments import at_home
     from quietrank.promise.declare import parse_names
 
     first = words[0]
-    return list(parse_names(first, "item")) if len(words) == 1 and ("," in first or Path(first).is_file()) else words
+    return list(parse_names(first, "item")) if len(words) == 1 and ("," in first or at_home(first).is_file()) else words
 
 
 @board_app.command(cls=Command)

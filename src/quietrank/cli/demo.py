@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from quietrank.cli.deliver import Files, deliver
-from quietrank.cli.options import Format, Printed, promise, result
+from quietrank.cli.options import Format, Printed, command_line, promise, result
 from quietrank.errors import ReleaseError
 from quietrank.render.screen import busy, tell
 
@@ -26,8 +26,10 @@ def demo(
     from quietrank import pipeline
     from quietrank.demo import demo_privacy, demo_votes
 
+    with command_line():
+        privacy = demo_privacy(epsilon)
     with busy("ranking …"):
-        release = pipeline.rank(demo_votes(), demo_privacy(epsilon), method="bradley-terry")
+        release = pipeline.rank(demo_votes(), privacy, method="bradley-terry")
     if refusal := _refusal(folder):
         deliver(release, format, None, Files(overwrite=True, failures=[refusal]))  # prints, then raises it
     else:

@@ -9,10 +9,13 @@ from quietrank.cli.options import (
     LINKS,
     Format,
     Printed,
+    ScoreAnchor,
+    ScoreScale,
     SkipInvalid,
     Ties,
     VotesOptions,
     choice,
+    command_line,
     counting,
     ranking,
     reads_votes,
@@ -37,16 +40,23 @@ def fit(
         ),
     ] = None,
     level: Annotated[float, ranking("Of the intervals and rank sets, from 0.5 to 0.999.", "P")] = 0.9,
+    scale: ScoreScale = "log-odds",
+    anchor: ScoreAnchor = None,
     skip_invalid: SkipInvalid = False,
     format: Printed = Format.TABLE,
 ) -> None:
     """Fit exact Bradley-Terry scores with standard errors. NOT private: for votes you may look at."""
     from quietrank import pipeline
     from quietrank.publish.nonprivate import WARNING
+    from quietrank.publish.view import View
     from quietrank.render.table import render_fit
 
+    with command_line():
+        View.of(level, False, scale, anchor)
     with counting("opening votes"):
         votes = source.read(any_items=True, skip_invalid=skip_invalid)
-        scores = pipeline.fit(votes, ridge=ridge, link=link, ties=ties, cluster=cluster, level=level)
+        scores = pipeline.fit(
+            votes, ridge=ridge, link=link, ties=ties, cluster=cluster, level=level, scale=scale, anchor=anchor
+        )
     warn(WARNING)
     print_result(scores, render_fit, format)

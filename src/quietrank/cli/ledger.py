@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from quietrank.cli.deliver import print_result
-from quietrank.cli.options import UNIT, Command, Format, Neighbours, Printed, command_group, promise
+from quietrank.cli.options import UNIT, Command, Format, Neighbours, Printed, command_group, command_line, promise
+from quietrank.errors import PrivacyError
 from quietrank.render.screen import show_data
 
 ledger_app = command_group(
@@ -32,7 +33,8 @@ def new(
     from quietrank.ledger.book import BudgetLedger
     from quietrank.ledger.history import in_words
 
-    ledger = BudgetLedger.create(file, epsilon, delta, data=data, unit=unit, neighbours=neighbours)
+    with command_line(PrivacyError):
+        ledger = BudgetLedger.create(file, epsilon, delta, data=data, unit=unit, neighbours=neighbours)
     show_data(f"{file}: {in_words(ledger.terms)}\n")
 
 

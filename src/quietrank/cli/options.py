@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from quietrank.errors import UsageError
+from quietrank.errors import QuietrankError, UsageError
 from quietrank.promise import privacy
+from quietrank.promise.arguments import at_home
 
 if TYPE_CHECKING:
     from quietrank.votes.read import Votes
@@ -147,6 +148,12 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         except WrongUsage as error:
             raise _in_our_words(error, self.get_params(ctx), words) from None
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; in its paths, ~ is the home of whoever runs it, also where no shell has seen it."""
+        paths = {name: at_home(str(path)) for name, path in ctx.params.items() if isinstance(path, Path)}
+        ctx.params.update(paths)
+        return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from quietrank.mechanisms.registry import MECHANISMS
@@ -390,6 +397,18 @@ COLUMNS = (
     "unranked", "header_rows", "connect", "table", "query", "trust_query", "engine", "memory_limit", "threads",
     "temp_dir", "best", "worst", "shown", "set_size", "positions", "design_file", "version", "set",
 )  # fmt: skip
+
+
+@contextmanager
+def command_line(kind: type[QuietrankError] = QuietrankError) -> Iterator[None]:
+    """What is refused in here is wrong in the command line alone, whatever the votes are: exit code 2.
+
+    `kind` of errors, if not all of them are.
+    """
+    try:
+        yield
+    except kind as error:
+        raise UsageError(error.message) from None
 
 
 @contextmanager

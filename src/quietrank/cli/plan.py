@@ -71,7 +71,7 @@ def plan(
     if only_top is not None:
         if target is not None or solve != "epsilon" or top_k is not None or plot is not None:
             raise UsageError("--only-top has a table of chances only; leave --target, --solve, --top-k and --plot out")
-        with progress("simulating") as bar:
+        with progress("simulating") as bar, options.command_line():
             chances = top.plan_top(
                 items, only_top, people, per_person, votes=votes, epsilon=epsilons, unit=unit,
                 one_per_pair=one_per_pair, max_per_person=max_per_person, neighbours=neighbours, design=design,
@@ -80,13 +80,13 @@ def plan(
             )  # fmt: skip
         print_result(chances, top.render, format)
         return
-    with progress("simulating") as bar:
+    with progress("simulating") as bar, options.command_line():
         forecast = planner.plan(
             items, people, per_person, votes=votes, epsilon=epsilons, target=target, solve=solve, unit=unit,
             one_per_pair=one_per_pair, max_per_person=max_per_person, neighbours=neighbours, design=design,
             delta=delta, clip=clip, mechanism=mechanism, method=method, top_k=top_k, spread=spread,
             repetitions=repetitions, seed=seed, curves=plot is not None, progress=bar,
         )  # fmt: skip
-        if plot is not None:
-            forecast.plot(plot, overwrite=overwrite)
+    if plot is not None:
+        forecast.plot(plot, overwrite=overwrite)
     print_result(forecast, render, format)

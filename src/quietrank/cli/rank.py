@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quietrank.cli import options
 from quietrank.cli.deliver import Files, Pictures, check_pictures, check_releases, deliver
-from quietrank.cli.options import Format, VotesOptions, choice, counting, reads_votes
+from quietrank.cli.options import Format, VotesOptions, choice, command_line, counting, reads_votes
 from quietrank.errors import QuietrankError, UsageError, option
 from quietrank.publish.files import TALLY
 from quietrank.render.screen import progress, tell, warn
@@ -110,12 +110,15 @@ def rank(
     from quietrank import pipeline
     from quietrank.publish.view import View
 
-    limit = None if max_per_person is None else parse_auto("max-per-person", max_per_person)
-    privacy = _privacy(
-        unit, epsilon, delta=delta, neighbours=neighbours, design=design, max_per_person=limit,
-        one_per_pair=one_per_pair, clip=clip,
-    )  # fmt: skip
+    with command_line():
+        limit = None if max_per_person is None else parse_auto("max-per-person", max_per_person)
+        privacy = _privacy(
+            unit, epsilon, delta=delta, neighbours=neighbours, design=design, max_per_person=limit,
+            one_per_pair=one_per_pair, clip=clip,
+        )  # fmt: skip
     ridge = parse_auto("gamma", gamma)
+    if (by is None) != (groups is None):
+        raise UsageError("say both: --by COLUMN, and --groups with the public list of all groups; or leave both out")
     if only_top is not None:
         refuse_beside_top(
             overall=overall, ties=ties, gamma=gamma, comparisons_per_item=comparisons_per_item,
@@ -125,18 +128,19 @@ def rank(
         )  # fmt: skip
     if show_budget and (report is None or ledger is None):
         raise UsageError("--show-budget is about a ledger and a report; add --ledger FILE and --report FILE.html")
+    with command_line():
+        selection = None if only_top is None else pipeline.TopRequest.of(only_top, mechanism, method)
+        request = None if selection is not None else pipeline.Request.of(
+            mechanism, method, ridge, comparisons_per_item, calibration, link,
+            view=View.of(level, simultaneous, scale, anchor), overall=overall, ties=ties,
+            sampling_share=parse_auto("sampling-share", sampling_share),
+        )  # fmt: skip
+        if save_tally is not None and request is not None:
+            request = request.of_counts()
     reads = (*source.reads(), ledger)
     check_releases(out, save_tally, report, overwrite=overwrite, reads=reads)
     check_pictures(plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=reads)
     files = Files(overwrite)
-    selection = None if only_top is None else pipeline.TopRequest.of(only_top, mechanism, method)
-    request = None if selection is not None else pipeline.Request.of(
-        mechanism, method, ridge, comparisons_per_item, calibration, link,
-        view=View.of(level, simultaneous, scale, anchor), sampling_share=parse_auto("sampling-share", sampling_share),
-        overall=overall, ties=ties,
-    )  # fmt: skip
-    if save_tally is not None and request is not None:
-        request = request.of_counts()
     budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
     release: Release | GroupedRelease | TopRelease
     with counting("opening votes"):

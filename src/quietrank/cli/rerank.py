@@ -24,6 +24,7 @@ from quietrank.cli.options import (
     ScoreScale,
     Simultaneous,
     Ties,
+    command_line,
     result,
 )
 from quietrank.cli.rank import parse_auto
@@ -53,11 +54,12 @@ def rerank(
     from quietrank.publish.tally_file import load_any
     from quietrank.publish.view import View
 
+    ridge = parse_auto("gamma", gamma)
+    with command_line():
+        view = View.of(level, simultaneous, scale, anchor)
+        request = pipeline.Request.of("auto", method, ridge, view=view, overall=overall, ties=ties)
     check_releases(out, report=report, overwrite=overwrite, reads=(tally,))
     check_pictures(plot_theme, plot=plot, overwrite=overwrite, reads=(tally,))
-    ridge = parse_auto("gamma", gamma)
-    view = View.of(level, simultaneous, scale, anchor)
-    request = pipeline.Request.of("auto", method, ridge, view=view, overall=overall, ties=ties)
     with progress("comparing items …") as tell:
         release = pipeline.release_of(load_any(tally), request, tell)
     shown = release if top is None else release.top(top)

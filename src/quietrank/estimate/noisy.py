@@ -18,7 +18,7 @@ from quietrank.mechanisms.mechanism import Calibrated, Law, Noised, PublicPairs,
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Design, GroupOf, Privacy
+from quietrank.promise.privacy import Design, GroupOf, Privacy, plain_number
 from quietrank.publish.tabular import NoiseRecord
 from quietrank.statistics.statistic import Reading, Statistic
 
@@ -32,7 +32,7 @@ class JointScatter:
     """PERSON: nobody is in two of them"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoisyTally:
     """A statistic with noise on it, what the noise was, and what was public from the start.
 
@@ -93,15 +93,20 @@ class NoisyTally:
     def __post_init__(self) -> None:
         read_only(self.values, self.public_exposure)
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The noisy tally as JSON text; also written to `path`, whole or not at all."""
+    def __repr__(self) -> str:
+        size = f"{self.statistic.name} of {len(self.items)} items"
+        return f"<NoisyTally: {size}; {_strength(self.privacy)}, {self.mechanism}>"
+
+    def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+        """The noisy tally as JSON text; also written to `path`, whole or not at all, in place of an earlier one only
+        with `overwrite`."""
         from quietrank.publish.tally_file import save
 
-        return save(self, path)
+        return save(self, path, overwrite=overwrite)
 
     @classmethod
     def from_json(cls, path: str | Path) -> NoisyTally:
-        """Read a noisy tally from a file."""
+        """Read a noisy tally from a file, or from the text of one."""
         from quietrank.publish.tally_file import load
 
         return load(path, cls)
@@ -237,6 +242,12 @@ class NoisyTally:
         return None
 
 
+def _strength(privacy: Privacy) -> str:
+    """What is protected and how strongly, in a few words."""
+    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
+    return f"{privacy.unit}, ε = {plain_number(privacy.epsilon)}{delta}"
+
+
 def shrunk(noisy: Floats, noise_sd: float) -> Floats:
     """Noisy exposures moved towards their mean, the more so the more of their variance is noise (empirical Bayes)."""
     mean = noisy.mean()
@@ -256,7 +267,7 @@ def stands_out(noisy: Floats, noise_sds: Floats) -> bool:
     return float(noisy.var()) - square > square
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupedTally:
     """One noisy tally per group, which keep one promise together; `noisy_tally_by_group` makes it for `rerank`.
 
@@ -279,15 +290,20 @@ class GroupedTally:
     """the number of votes in all groups together, where it is the same for all neighbours; that of one group never is,
     unless the design is public"""
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """All groups as JSON text; also written to `path`, whole or not at all."""
+    def __repr__(self) -> str:
+        first = self.tallies[0][1]
+        size = f"{len(self.tallies)} groups by {self.by!r}, {first.statistic.name} of {len(first.items)} items each"
+        return f"<GroupedTally: {size}; {_strength(first.privacy)}, {first.mechanism}>"
+
+    def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+        """All groups as JSON text; also written to `path`, as by `NoisyTally.to_json`."""
         from quietrank.publish.tally_file import save
 
-        return save(self, path)
+        return save(self, path, overwrite=overwrite)
 
     @classmethod
     def from_json(cls, path: str | Path) -> GroupedTally:
-        """Read the noisy tallies of all groups from a file."""
+        """Read the noisy tallies of all groups from a file, or from the text of one."""
         from quietrank.publish.tally_file import load
 
         return load(path, cls)

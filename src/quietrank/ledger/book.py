@@ -304,17 +304,19 @@ def _refusal(plans: list[tuple[Budget, Spent]], charge: Charge, k: int, spend: S
             f"{option('delta', plain_number(charge.cost.delta))}; make it with {option('delta', 0)}, or use a ledger "
             f"made with {option('delta')}"
         )
+    gaussian, delta = spend.delta > 0 and spend.rho is not None, charge.cost.delta
+    largest = max(
+        plan.remaining_gaussian(spent, delta, k) if gaussian else plan.remaining(spent, k) for plan, spent in plans
+    )
+    pure = max(plan.remaining(spent, k) for plan, spent in plans)
     left = max(plan.reserve - spent.delta for plan, spent in plans)
-    if spend.delta > left and all(plan.counted(spend).rho is None for plan, _ in plans):
+    fits = spend.epsilon <= k * exact(pure)  # where ε is used up as well, that is what to say
+    if fits and spend.delta > left and all(plan.counted(spend).rho is None for plan, _ in plans):
         by_pairs = "has no ρ" if spend.rho is None else "is counted by its (ε, δ), as the first one was"
         return PrivacyError(
             f"the release asks for {option('delta', plain_number(float(spend.delta)))} and {by_pairs}; of the ledger's "
             f"delta {plain_number(float(left))} is left for such releases; choose a smaller {option('delta')}"
         )
-    gaussian, delta = spend.delta > 0 and spend.rho is not None, charge.cost.delta
-    largest = max(
-        plan.remaining_gaussian(spent, delta, k) if gaussian else plan.remaining(spent, k) for plan, spent in plans
-    )
     requested, remaining = float(spend.epsilon), k * exact(largest)
     times = "" if k == 1 else f" ({k} × {plain_number(charge.cost.epsilon)} in the unit of the ledger)"
     at = f" at {option('delta', plain_number(charge.cost.delta))}" if gaussian else ""

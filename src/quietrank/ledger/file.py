@@ -33,7 +33,7 @@ PATIENCE = 60.0
 """seconds to wait for other processes"""
 SECOND_NAME = 1.0
 """seconds to wait for a second name to disappear: a ledger that is being made has two for a moment"""
-MAKE_ONE = either("BudgetLedger.create", "`quietrank ledger new`")
+MAKE_ONE = either("qr.Ledger.create(path, epsilon, data=..., unit=...)", "`quietrank ledger new`")
 SCHEMA = (
     "CREATE TABLE header (terms TEXT NOT NULL, state TEXT NOT NULL, seal TEXT NOT NULL)",
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL)",

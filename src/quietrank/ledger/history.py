@@ -106,10 +106,11 @@ def render(history: History) -> Group:
 
 def _table(entries: tuple[Entry, ...]) -> Table:
     from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD)
+    from quietrank.render.fitting import FittingTable
+
+    table = FittingTable(box=box.SIMPLE_HEAD, keep=3)
     for name in ("", "when", "what", "unit", "promise", "cost", "remaining"):
         table.add_column(name, justify="right" if name in ("", "remaining") else "left", overflow="fold")
     for id_, when, what, unit, neighbours, *sums in map(_cells, entries):

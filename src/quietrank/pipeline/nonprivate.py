@@ -21,7 +21,7 @@ from quietrank.promise.promise import EVERY_VOTE
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.nonprivate import NonPrivateFit
 from quietrank.publish.release import Release
-from quietrank.publish.view import USUAL_LEVEL, Scale, View
+from quietrank.publish.view import USUAL_LEVEL, Anchor, Scale, ScaleWord, View
 from quietrank.statistics.method import Method, Ties, TiesWord
 from quietrank.votes.added import added_up
 from quietrank.votes.gradients import gradients_by_person
@@ -38,6 +38,8 @@ def fit(
     ties: TiesWord = "half",
     cluster: bool | None = None,
     level: float = USUAL_LEVEL,
+    scale: ScaleWord = "log-odds",
+    anchor: Anchor = None,
 ) -> NonPrivateFit:
     """Bradley–Terry scores with standard errors, WITHOUT any privacy: for votes you may look at.
 
@@ -49,6 +51,8 @@ def fit(
     cluster  whether standard errors are clustered by person, which allows for votes of one person that hang together.
              None: if people are named, and it can be done. False: all votes are taken as independent.
     level    of the intervals and rank sets, from 0.5 to 0.999
+    scale    of the scores in the table: "log-odds", "elo" or "probability", as for `rank`
+    anchor   for elo, an item and its score, such as ("item", 1000); intervals are then relative to it
 
     >>> import pyarrow as pa
     >>> import quietrank as qr
@@ -65,7 +69,8 @@ def fit(
             f"{option('method', 'bradley-terry')}, which uses the likelihood of the sets"
         )
     by_person = votes.names_people if cluster is None else flag("cluster", cluster)
-    view = View.of(level, False, Scale.LOG_ODDS, None)
+    view = View.of(level, False, scale, anchor)
+    view.place_of_anchor(votes.items)
     with counting(ungrouped(votes), EVERY_VOTE, by_pair=True, again=by_person) as counted:
         (exact,) = counted.tallies
         fitted = _fitted(exact, ridge, link, parse(Ties, "ties", ties))
@@ -75,8 +80,8 @@ def fit(
             if cluster:
                 raise
             note = f"Not clustered by person: {reason}."
-            return NonPrivateFit.of(exact.items, fitted, level=view.level, notes=(note,))
-    return NonPrivateFit.of(exact.items, fitted, gradients, level=view.level)
+            return replace(NonPrivateFit.of(exact.items, fitted, level=view.level, notes=(note,)), view=view)
+    return replace(NonPrivateFit.of(exact.items, fitted, gradients, level=view.level), view=view)
 
 
 def _fitted(exact: AnyTally, ridge: float, link: LinkWord, ties: Ties) -> Fit:

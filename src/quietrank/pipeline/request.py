@@ -25,7 +25,7 @@ from quietrank.promise.accounting import Ledger
 from quietrank.promise.arguments import file_path, flag, number, parse, whole_number
 from quietrank.promise.privacy import Privacy, Unit
 from quietrank.promise.promise import Promise
-from quietrank.publish.view import USUAL, View
+from quietrank.publish.view import USUAL, Scale, View
 from quietrank.statistics.method import NO_TIES, Method, Ties, require_counts
 from quietrank.votes.read import Votes
 
@@ -71,6 +71,8 @@ class Request:
         all_groups, of_ties = flag("overall", overall), parse(Ties, "ties", ties)
         if of_ties is Ties.DAVIDSON:
             ranked_by = _method_for_ties(ranked_by, chosen)
+        if ranked_by is Method.AUTO and view.scale is not Scale.LOG_ODDS and not isinstance(chosen, PerturbedMLE):
+            ranked_by = Method.BRADLEY_TERRY  # nothing else has scores on a scale
         gamma = "auto" if is_word(gamma, "auto") else _positive("gamma", gamma, ", or auto")
         if comparisons_per_item is not None:
             comparisons_per_item = _positive("comparisons_per_item", comparisons_per_item)

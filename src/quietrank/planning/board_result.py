@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from quietrank import __version__
 from quietrank.planning.crowd import Habit
 from quietrank.planning.result import precise, strengths_assumed
+from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import PLAN, Kind
 from quietrank.publish.tabular import Tabular, promise_arguments
@@ -109,11 +110,11 @@ class BoardPlan(Tabular):
             "made_with": f"quietrank {__version__}",
         }
 
-    def plot(self, path: str | Path, *, overwrite: bool = True) -> None:
+    def plot(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Draw the errors over time, one line for each way."""
         from quietrank.planning.board_figure import draw
 
-        draw(self, Path(path), overwrite=overwrite)
+        draw(self, file_path(path), overwrite=overwrite)
 
     def page(self) -> Group:
         return render(self)
@@ -190,9 +191,10 @@ def _notes(plan: BoardPlan) -> tuple[str, ...]:
 
 def _table(plan: BoardPlan) -> Any:
     from rich import box
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    from quietrank.render.fitting import FittingTable
+
+    table = FittingTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), keep=3)
     k = plan.question.top_k
     for column in ("", "day", "C", "kept", "noise", "× one", "rank error", f"top-{k} error", "winner"):
         table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)

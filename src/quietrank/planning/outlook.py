@@ -27,7 +27,10 @@ UNKNOWN_SIZE = (
     "How likely such a list is right depends on the size of the survey, which is not public here; quietrank plan "
     "--only-top says it for any size."
 )
-NOT_SIMULATED = "How likely such a list is right is not known: a survey like this one cannot be simulated here."
+NOT_SIMULATED = (
+    "How likely such a list is right is not known: a survey like this one cannot be simulated here ({}). "
+    "quietrank plan --only-top simulates surveys that you describe, such as smaller ones."
+)
 SIMULATED = "The chances are those of a simulation of {} {}; these votes did not enter it."
 UNKNOWN_KIND = "How likely such a list is right is not known: the planner simulates votes on all pairs, without groups."
 
@@ -56,8 +59,9 @@ def outlook(
         return Outlook(notes=(UNKNOWN_SIZE,))
     try:
         return _outlook(choice, k, method, units, tell)
-    except QuietrankError:
-        return Outlook(notes=(NOT_SIMULATED,))
+    except QuietrankError as error:
+        reason = error.in_options().partition(";")[0]  # what follows is a remedy for whoever calls the planner
+        return Outlook(notes=(NOT_SIMULATED.format(reason),))
 
 
 def _outlook(choice: Choice, k: int, method: Method, units: int, tell: Callable[[float], None]) -> Outlook:

@@ -15,6 +15,7 @@ from quietrank.planning.question import Question
 from quietrank.planning.scoring import NO_PRIVACY
 from quietrank.planning.survey import PAPER, SPREADS, Survey
 from quietrank.planning.targets import BEYOND, Target
+from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import Design, Unit, plain_number
 from quietrank.publish.files import PLAN
 from quietrank.publish.tabular import Tabular, promise_arguments
@@ -78,11 +79,11 @@ class Plan(Tabular):
             "made_with": f"quietrank {__version__}",
         }
 
-    def plot(self, path: str | Path, *, overwrite: bool = True) -> None:
+    def plot(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Draw the errors against ε, with what would remain without privacy."""
         from quietrank.planning.figure import draw
 
-        draw(self, Path(path), overwrite=overwrite)
+        draw(self, file_path(path), overwrite=overwrite)
 
     def page(self) -> Group:
         return render(self)
@@ -174,11 +175,12 @@ def _precision(plan: Plan) -> str:
 
 def _table(plan: Plan) -> Any:
     from rich import box
-    from rich.table import Table
+
+    from quietrank.render.fitting import FittingTable
 
     with_people = plan.target is not None and len({one.people for one in plan.predictions}) > 1
     scale = "score error" if plan.question.method == "bradley-terry" else "win rate error"
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = FittingTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), keep=3)
     for column in (
         "mechanism", "ε", *(["people"] if with_people else []), scale, f"top-{plan.question.top_k} error", "rank error",
         "winner right",

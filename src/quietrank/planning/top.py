@@ -298,10 +298,11 @@ def render(plan: TopPlan) -> Group:
     """The chances by mechanism, and what they assume."""
     from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    from quietrank.render.fitting import FittingTable
+
+    table = FittingTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), keep=3)
     k = plan.question.top_k
     every = ("as exact, %", "of it, %", "right, %", "of it, %")
     for column in ("mechanism", "ε", *every[:: 1 if k > 1 else 2]):

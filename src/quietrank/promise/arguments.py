@@ -68,4 +68,9 @@ def file_path(argument: object, name: str = "path") -> Path:
     text = os.fspath(argument) if isinstance(argument, str | os.PathLike) else None
     if not isinstance(text, str) or "\0" in text:
         raise QuietrankError(f"{option(name)} must be the path of a file, as text or a Path; got {argument!r}")
-    return Path(text)
+    return at_home(text)
+
+
+def at_home(text: str) -> Path:
+    """A path in which ~ is the home of whoever runs this, as in a shell."""
+    return Path(os.path.expanduser(text))  # unlike Path.expanduser it leaves ~nobody as it is

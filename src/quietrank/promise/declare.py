@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quietrank.errors import VotesError, option
-from quietrank.promise.arguments import whole_number
+from quietrank.promise.arguments import at_home, whole_number
 from quietrank.promise.graph import from_pairs
 from quietrank.promise.items import Items, check_names
 
@@ -78,7 +78,7 @@ def parse_names(text: str, what: str = "item") -> tuple[str, ...]:
         raise VotesError(
             f"{option(what + 's')} is empty; give a file with one {what} per line, or the {what}s separated by commas"
         )
-    path = Path(text)
+    path = at_home(text)
     if "," not in text or is_file(path):
         return _read_names(path, what)
     return tuple(name.strip() for name in text.split(","))

@@ -13,7 +13,7 @@ from quietrank.promise.items import check_names
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.publish.published import Published
 from quietrank.publish.release import Release, strength
-from quietrank.publish.tabular import DAMAGE, damage, promise, read_json
+from quietrank.publish.tabular import DAMAGE, damage, promise, read_json, require_format
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ class GroupedRelease(Published):
     group_of: GroupOf = GroupOf.VOTE
     """whose group it is: that of each vote, or that of the person, who is in one group only"""
     overall: Release | None = None
-    """the ranking over all groups together, if it was asked for; it is shown after them, as a group of this name"""
+    """the ranking over all groups together, if it was asked for; it comes first, as a group of this name"""
 
     def __post_init__(self) -> None:
         if len({(release.privacy, release.ledger_entry) for _, release in self.boards}) != 1 or not self.releases:
@@ -58,8 +58,8 @@ class GroupedRelease(Published):
 
     @property
     def boards(self) -> tuple[tuple[str, Release], ...]:
-        """Every ranking with its name: those of the groups and, if there is one, that over all of them."""
-        return self.releases if self.overall is None else (*self.releases, (OVERALL, self.overall))
+        """Every ranking with its name: that over all groups, if there is one, and those of the groups."""
+        return self.releases if self.overall is None else ((OVERALL, self.overall), *self.releases)
 
     def __getitem__(self, group: str) -> Release:
         if group not in self:
@@ -85,7 +85,7 @@ class GroupedRelease(Published):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of all rankings, the one over all groups last."""
+        """The names of all rankings, the one over all groups first."""
         return tuple(group for group, _ in self.boards)
 
     @property
@@ -144,11 +144,12 @@ class GroupedRelease(Published):
             "privacy": promise(self.privacy) | {"statement": self.statement},
         }
 
-    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light") -> Figure:
+    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light", overwrite: bool = False) -> Figure:
         """A figure with a panel for each group: the same items in the same order, by their mean rank over the groups.
 
-        path   where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
-        theme  "light" or "dark"
+        path       where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
+        theme      "light" or "dark"
+        overwrite  True: in place of an earlier picture; never of a file of another kind
 
         >>> import pyarrow as pa
         >>> import quietrank as qr
@@ -160,7 +161,7 @@ class GroupedRelease(Published):
         """
         from quietrank.render.plot import plot
 
-        return plot(self, path, theme)
+        return plot(self, path, theme, overwrite=overwrite)
 
     def page(self) -> Group:
         from quietrank.render.table import render_grouped
@@ -169,14 +170,13 @@ class GroupedRelease(Published):
 
     @classmethod
     def from_json(cls, path: str | Path) -> GroupedRelease:
-        """Read the releases of all groups from a file."""
+        """Read the releases of all groups from a file, or from the text of one."""
         return cls.from_dict(read_json(path))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> GroupedRelease:
         """Read the releases of all groups from plain values, and check them."""
-        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            raise ReleaseError(f"these are not releases in the format {FORMAT}; give a file written by quietrank")
+        require_format(values, FORMAT, "a release of groups")
         try:
             check_names(tuple(values["groups"]), "group")
             releases = tuple((group, Release.from_dict(one)) for group, one in values["groups"].items())

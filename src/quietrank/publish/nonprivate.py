@@ -20,7 +20,7 @@ from quietrank.promise.items import Items
 from quietrank.publish.files import FIT
 from quietrank.publish.release import TieModel, order
 from quietrank.publish.tabular import Tabular
-from quietrank.publish.view import USUAL_LEVEL
+from quietrank.publish.view import ELO, USUAL, USUAL_LEVEL, Scale, View
 from quietrank.statistics.method import Ties
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class NonPrivateFit(Tabular):
     notes: tuple[str, ...] = ()
     ties: TieModel | None = None
     """the model of ties, where they are not half wins"""
+    view: View = USUAL
+    """the scale of the scores in the table, and the item that they are relative to"""
 
     @classmethod
     def of(
@@ -86,7 +88,7 @@ class NonPrivateFit(Tabular):
 
     @property
     def scores(self) -> Floats:
-        """Centred scores, in the order of the items."""
+        """Centred scores in log-odds, in the order of the items, whatever the scale of the table."""
         return self.fitted.scores
 
     @property
@@ -115,10 +117,13 @@ class NonPrivateFit(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """rank, item, score and how sure that is, and the component where there is more than one."""
-        columns: dict[str, Any] = {"score": self.scores}
-        if self.standard_errors is not None:
-            low, high = intervals(self.scores, self.standard_errors, self.level)
-            columns |= {"standard_error": self.standard_errors, "score_low": low, "score_high": high}
+        scores, errors = self._relative()
+        columns: dict[str, Any] = {"score": self._scaled(scores)}
+        if errors is not None:
+            low, high = intervals(scores, errors, self.level)
+            if self.view.scale is not Scale.PROBABILITY:  # on which no error is the same up and down
+                columns["standard_error"] = errors * (ELO if self.view.scale is Scale.ELO else 1.0)
+            columns |= {"score_low": self._scaled(low), "score_high": self._scaled(high)}
         if (sets := self.rank_sets) is not None:
             columns |= {"rank_low": sets.low, "rank_high": sets.high, "tier": sets.tier}
         if not self.comparable:
@@ -127,6 +132,20 @@ class NonPrivateFit(Tabular):
             {"rank": rank, "item": self.items.names[k]} | {name: column[k].item() for name, column in columns.items()}
             for rank, k in enumerate(self.order, 1)
         ]
+
+    def _relative(self) -> tuple[Floats, Floats | None]:
+        """The scores, relative to the anchor if there is one, and the standard errors of that."""
+        anchor = self.view.place_of_anchor(self.items)
+        if anchor is None:
+            return self.scores, self.standard_errors
+        shown = self.scores - self.scores[anchor]
+        if self.covariance is None:
+            return shown, None
+        variances = self.covariance.diagonal()
+        return shown, np.sqrt(np.maximum(variances + variances[anchor] - 2 * self.covariance[anchor], 0.0))
+
+    def _scaled(self, scores: Floats) -> Floats:
+        return self.view.scaled(scores, 0.0 if self.ties is None else self.ties.parameter)
 
     def page(self) -> Group:
         from rich.console import Group
@@ -153,6 +172,8 @@ class NonPrivateFit(Tabular):
             "standard_errors": None if self.standard_errors is None else self.error_kind,
             "clustered": self.clustered,
             "level": self.level,
+            "scale": self.view.scale.value,
+            "anchor": None if self.view.anchor is None else list(self.view.anchor),
             "notes": list(self.notes),
             "ties": None if self.ties is None else asdict(self.ties),
         }

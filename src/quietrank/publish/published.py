@@ -17,17 +17,25 @@ class Published(Tabular):
     """A release: one ranking, or one for each group."""
 
     def report(
-        self, path: str | Path | None = None, *, figure: str | Path | None = None, remaining: str | None = None
+        self,
+        path: str | Path | None = None,
+        *,
+        figure: str | Path | None = None,
+        remaining: str | None = None,
+        overwrite: bool = False,
     ) -> str:
         """One self-contained HTML page for readers; also written to `path`, whole or not at all.
 
         path       where to write it, such as report.html
         figure     a picture of your own, .svg or .png, in place of the page's
         remaining  what is left of the budget, in your words, if readers are to know
+        overwrite  True: in place of an earlier report; never of a file of another kind
         """
         from quietrank.render.report import report
 
-        return write_if_named(report(self._release(), figure=figure, remaining=remaining), path, REPORT)
+        return write_if_named(
+            report(self._release(), figure=figure, remaining=remaining), path, REPORT, overwrite=overwrite
+        )
 
     def to_markdown(self) -> str:
         """The ranking, its promise and its notes as Markdown, for a README or an issue."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from quietrank import __version__
 from quietrank.arrays import Floats
-from quietrank.errors import ReleaseError, either
+from quietrank.errors import ReleaseError, UnknownItemError, either
 from quietrank.estimate.methods import Estimate, risky_delta
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.estimate.sources import NoError
@@ -39,6 +40,7 @@ from quietrank.publish.tabular import (
     privacy_from_dict,
     promise,
     read_json,
+    require_format,
     scatter_from_dict,
     scatter_to_dict,
     text,
@@ -117,13 +119,15 @@ class TieModel:
 class Release(Published):
     """A private ranking, ready to publish; `rank` and `rerank` make it, `print` shows it, and so does a notebook.
 
-    Iterating over it gives its rows, from the best item to the last.
+    Iterating over it gives its rows, from the best item to the last; the name of an item in brackets gives its row.
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
     >>> release = qr.rank(votes, qr.Privacy(epsilon=1, unit="comparison"))
     >>> [row.rank for row in release], len(release), release.privacy.epsilon
     ([1, 2, 3, 4], 4, 1.0)
+    >>> release[release.ranking[0].item].rank
+    1
     >>> qr.Release.from_dict(release.to_dict()) == release
     True
     """
@@ -158,6 +162,23 @@ class Release(Published):
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.ranking)
+
+    def __getitem__(self, item: str) -> Row:
+        """The row of an item, by its name; `ranking` has the rows by place."""
+        if not isinstance(item, str):
+            raise ReleaseError(f"a release has rows by item, as in release['tea']; got {item!r}: use release.ranking")
+        row = next((row for row in self.ranking if row.item == item), None)
+        if row is None:
+            near = get_close_matches(item, [row.item for row in self.ranking], 1)
+            meant = f", but {near[0]!r}" if near else ""
+            raise UnknownItemError(
+                f"there is no item {item!r} in this release{meant}; its {len(self)} items are those of "
+                "[row.item for row in release]"
+            )
+        return row
+
+    def __contains__(self, item: object) -> bool:
+        return any(item in (row.item, row) for row in self.ranking)
 
     def __repr__(self) -> str:
         from quietrank.render.screen import visible
@@ -206,11 +227,12 @@ class Release(Published):
         known = [name for name in rows[0] if any(row[name] is not None for row in rows)]
         return [{name: row[name] for name in known} for row in rows]
 
-    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light") -> Figure:
+    def plot(self, path: str | Path | None = None, *, theme: ThemeWord = "light", overwrite: bool = False) -> Figure:
         """A figure of the ranking: scores with their intervals, rank sets and tiers; costs nothing.
 
-        path   where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
-        theme  "light" or "dark"
+        path       where it is also written, whole or not at all: .png, .svg or .pdf; None: nowhere
+        theme      "light" or "dark"
+        overwrite  True: in place of an earlier picture; never of a file of another kind
 
         >>> import quietrank as qr
         >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
@@ -220,7 +242,7 @@ class Release(Published):
         """
         from quietrank.render.plot import plot
 
-        return plot(self, path, theme)
+        return plot(self, path, theme, overwrite=overwrite)
 
     def page(self) -> Group:
         from quietrank.render.table import render
@@ -229,14 +251,13 @@ class Release(Published):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Release:
-        """Read a release from a file."""
+        """Read a release from a file, or from the text of one."""
         return cls.from_dict(read_json(path))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Release:
         """Read a release from plain values, and check them."""
-        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            raise ReleaseError(f"this is not a release in the format {FORMAT}; give one written by quietrank")
+        require_format(values, FORMAT, "a release")
         try:
             return cls(
                 ranking=_ranking(values["ranking"]),

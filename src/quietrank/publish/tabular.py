@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from quietrank.errors import QuietrankError, ReleaseError
-from quietrank.promise.arguments import file_path
+from quietrank.promise.arguments import file_path, flag
 from quietrank.publish.files import RELEASE, Kind, write_text
 
 if TYPE_CHECKING:
@@ -73,13 +73,14 @@ class Tabular:
         """The rows as a polars data frame."""
         return _library("polars").from_arrow(self.table())
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Everything as JSON text; also written to `path`, whole or not at all."""
-        return write_if_named(json_text(self.to_dict()), path, self.kind)
+    def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+        """Everything as JSON text; also written to `path`, whole or not at all, in place of an earlier file of the same
+        kind only with `overwrite`."""
+        return write_if_named(json_text(self.to_dict()), path, self.kind, overwrite=overwrite)
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The table as CSV text; also written to `path`, whole or not at all."""
-        return write_if_named(csv_text(self.rows(), self.columns), path, self.kind)
+    def to_csv(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+        """The table as CSV text; also written to `path`, as by `to_json`."""
+        return write_if_named(csv_text(self.rows(), self.columns), path, self.kind, overwrite=overwrite)
 
 
 def _library(name: str) -> Any:
@@ -203,13 +204,51 @@ def json_text(values: Mapping[str, Any]) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """The plain values in a JSON file."""
+    """The plain values in a JSON file, or in the text of one."""
+    if isinstance(path, str) and path.lstrip().startswith("{"):
+        return _parsed(path, "this text")
     try:
-        return json.loads(file_path(path).read_text(encoding="utf-8"))
+        content = file_path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
-    except (ValueError, RecursionError):
+        name = str(path) if len(str(path)) < 1000 else f"{str(path)[:100]}…"
+        raise ReleaseError(f"cannot read {name}: {error.strerror}; check the path") from None
+    except ValueError:
         raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
+    return _parsed(content, str(path))
+
+
+def _parsed(content: str, name: str) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise ReleaseError(f"{name} is not JSON; give a file written by quietrank") from None
+
+
+READERS = {
+    "quietrank/release": "Release",
+    "quietrank/grouped-release": "GroupedRelease",
+    "quietrank/top": "TopRelease",
+    "quietrank/noisy-tally": "NoisyTally",
+    "quietrank/grouped-noisy-tally": "GroupedTally",
+}
+"""which class reads which format"""
+
+
+def reader_of(kind: object) -> str | None:
+    """What reads files of this format."""
+    name = READERS.get(kind.rpartition("/")[0]) if isinstance(kind, str) else None
+    return None if name is None else f"qr.{name}.from_json"
+
+
+def require_format(values: object, expected: str, what: str) -> None:
+    """Refuse plain values that are something else; if they are something else of ours, say what reads it."""
+    kind = values.get("format") if isinstance(values, Mapping) else None
+    if kind == expected:
+        return
+    if reader_of(kind) not in (None, reader_of(expected)):
+        raise ReleaseError(f"this is not {what}: its format is {kind}; use {reader_of(kind)}")
+    given = f" (its format is {kind!r})" if isinstance(kind, str) else ""
+    raise ReleaseError(f"this is not {what} in the format {expected}{given}; give one written by quietrank")
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
@@ -221,8 +260,8 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
     return stream.getvalue()
 
 
-def write_if_named(text: str, path: str | Path | None, kind: Kind = RELEASE) -> str:
+def write_if_named(text: str, path: str | Path | None, kind: Kind = RELEASE, *, overwrite: bool = False) -> str:
     """The text, also written to the path if there is one; a file of another kind is not replaced."""
     if path is not None:
-        write_text(file_path(path), text, kind)
+        write_text(file_path(path), text, kind, overwrite=flag("overwrite", overwrite))
     return text

@@ -41,6 +41,7 @@ from quietrank.publish.tabular import (
     privacy_from_dict,
     promise,
     read_json,
+    reader_of,
     scatter_from_dict,
     scatter_to_dict,
     text,
@@ -57,16 +58,17 @@ NOT_ITS_NOISE = "its noise is not the one that its promise needs"
 Kind = TypeVar("Kind", NoisyTally, GroupedTally)
 
 
-def save(tally: NoisyTally | GroupedTally, path: str | Path | None = None) -> str:
+def save(tally: NoisyTally | GroupedTally, path: str | Path | None = None, *, overwrite: bool = False) -> str:
     """The tally as JSON text; also written to `path`, whole or not at all."""
-    return write_if_named(json_text(to_dict(tally)), path, TALLY)
+    return write_if_named(json_text(to_dict(tally)), path, TALLY, overwrite=overwrite)
 
 
 def load(path: str | Path, kind: type[Kind]) -> Kind:
     """A tally of this kind from a file."""
     tally = load_any(path)
     if not isinstance(tally, kind):
-        raise ReleaseError(f"{path} holds a {type(tally).__name__}; read it with {type(tally).__name__}.from_json")
+        name = type(tally).__name__
+        raise ReleaseError(f"this holds a {name} ({to_dict(tally)['format']}); use qr.{name}.from_json")
     return tally
 
 
@@ -109,9 +111,11 @@ def from_dict(values: Mapping[str, Any]) -> NoisyTally | GroupedTally:
     """A tally from plain values, which are checked."""
     kind = values.get("format") if isinstance(values, Mapping) else None
     if kind not in (FORMAT, GROUPED_FORMAT):
+        reader = reader_of(kind)
+        remedy = "give a file written by NoisyTally.to_json" if reader is None else f"use {reader}"
         raise ReleaseError(
-            f"this is not a noisy tally in the format {FORMAT} (its format is {kind!r}); give a file written by "
-            f"{either('NoisyTally.to_json', 'rank --save-tally')}"
+            f"this is not a noisy tally in the format {FORMAT} (its format is {kind!r}); "
+            f"{either(remedy, 'give a file written by rank --save-tally')}"
         )
     try:
         return _grouped(values) if kind == GROUPED_FORMAT else _tally(values, None)

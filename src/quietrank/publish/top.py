@@ -26,6 +26,7 @@ from quietrank.publish.tabular import (
     privacy_from_dict,
     promise,
     read_json,
+    require_format,
     text,
     write_if_named,
 )
@@ -164,14 +165,19 @@ class TopRelease(Published):
         }
 
     def report(
-        self, path: str | Path | None = None, *, figure: str | Path | None = None, remaining: str | None = None
+        self,
+        path: str | Path | None = None,
+        *,
+        figure: str | Path | None = None,
+        remaining: str | None = None,
+        overwrite: bool = False,
     ) -> str:
         """One self-contained HTML page for readers; also written to `path`, whole or not at all."""
         from quietrank.render.report import report_top
 
         if figure is not None:
             raise ReleaseError("a list of names has no figure; leave figure out")
-        return write_if_named(report_top(self, remaining), path, REPORT)
+        return write_if_named(report_top(self, remaining), path, REPORT, overwrite=overwrite)
 
     def to_markdown(self) -> str:
         """The list, its promise and its notes as Markdown, for a README or an issue."""
@@ -186,14 +192,13 @@ class TopRelease(Published):
 
     @classmethod
     def from_json(cls, path: str | Path) -> TopRelease:
-        """Read a release from a file."""
+        """Read a release from a file, or from the text of one."""
         return cls.from_dict(read_json(path))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TopRelease:
         """Read a release from plain values, and check them."""
-        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            raise ReleaseError(f"this is not a list in the format {FORMAT}; give one written by quietrank")
+        require_format(values, FORMAT, "a list")
         try:
             return cls(
                 lists=tuple((text(group), _names(names)) for group, names in values["top"].items()),

@@ -65,8 +65,8 @@ class View:
         """Refuse a scale for figures that are on no model's scale."""
         if self.scale is not Scale.LOG_ODDS and method is not Method.BRADLEY_TERRY:
             raise ReleaseError(
-                f"{option('scale', self.scale)} is for Bradley-Terry scores; add {option('method', 'bradley-terry')}, "
-                f"or leave it out (got {option('method', method)})"
+                f"{option('scale', self.scale)} is for Bradley-Terry scores; use {option('method', 'bradley-terry')}, "
+                f"or leave out {option('scale')} (items are ranked by {option('method', method)})"
             )
 
     def place_of_anchor(self, items: Items) -> int | None:

@@ -76,6 +76,11 @@ TITLE, HEADING, TICK, SMALL_PRINT, WARNING = 10.5, 8.0, 7.5, 6.5, 20.0
 """sizes of type in points"""
 
 
+BESIDE = 0.15
+"""of the range of points: so far an axis goes on beside them where panels share it"""
+GOES_ON = "An arrow at the edge means that the interval goes on."
+
+
 @dataclass(frozen=True)
 class Mark:
     """One item in one ranking; an end that is not known is None."""
@@ -182,8 +187,7 @@ class _Page:
     def panel_widths(self) -> tuple[float, float]:
         """Of the scores and of the ranks; scores take all of it where no rank sets are known."""
         scores, ranks = WIDE if self._is_alone else NARROW
-        marks = [mark for panel in self.picture.panels for _, mark in panel.known]
-        return (scores, ranks) if any(mark.rank_ends is not None for mark in marks) else (scores + ranks, 0.0)
+        return (scores, ranks) if any(mark.rank_ends is not None for mark in self._marks) else (scores + ranks, 0.0)
 
     @property
     def panel_width(self) -> float:
@@ -202,10 +206,10 @@ class _Page:
 
     @cached_property
     def notes(self) -> list[str]:
-        room = self.width - 2 * MARGIN
-        return [
-            line for note in (*self.picture.notes, self.picture.promise) for line in _wrapped(note, room, SMALL_PRINT)
-        ]
+        room, notes = self.width - 2 * MARGIN, [*self.picture.notes, self.picture.promise]
+        if any(self._goes_on(mark, side) for mark in self._marks for side in (0, 1)):
+            notes.insert(-1, GOES_ON)
+        return [line for note in notes for line in _wrapped(note, room, SMALL_PRINT)]
 
     @cached_property
     def above_rows(self) -> float:
@@ -294,7 +298,7 @@ class _Page:
     def _scores(self, axes: Axes, panel: Panel) -> None:
         from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-        axes.set_xlim(*self._score_limits())
+        axes.set_xlim(*self.score_limits)
         axes.set_xlabel(self.picture.axis, fontsize=HEADING)
         axes.xaxis.set_major_locator(MaxNLocator(7 if self._is_alone else 4, steps=[1, 2, 5, 10]))
         axes.xaxis.set_major_formatter(_plain(ScalarFormatter(useOffset=False)))
@@ -302,6 +306,7 @@ class _Page:
             axes.axvline(self.picture.reference, color=self.colours.rule, linewidth=0.8)
         self._guides(axes)
         self._lines(axes, [(place, mark.score_ends) for place, mark in panel.known], "intervals")
+        self._arrows(axes, panel)
         self._points(axes, [(place, mark.score) for place, mark in panel.known])
         self._exact(axes, [(place, mark.exact[0]) for place, mark in panel.known if mark.exact is not None])
 
@@ -320,6 +325,24 @@ class _Page:
         places, lows, highs = ([row[k] for row in known] for k in range(3))
         axes.hlines(places, lows, highs, colors=self.colours.mark, linewidth=self.row.line, label=label, zorder=2)
 
+    def _arrows(self, axes: Axes, panel: Panel) -> None:
+        """At the edges that intervals go beyond."""
+        edges = zip(self.score_limits, ("<", ">"), strict=True)
+        for side, (edge, marker) in enumerate(edges):
+            places = [place for place, mark in panel.known if self._goes_on(mark, side)]
+            if places:
+                axes.plot(
+                    [edge] * len(places), places, marker, color=self.colours.mark, markersize=self.row.point,
+                    label="arrows", linestyle="none", zorder=3, clip_on=False,
+                )  # fmt: skip
+
+    def _goes_on(self, mark: Mark, side: int) -> bool:
+        """Whether the interval goes beyond the left (0) or the right (1) edge."""
+        if mark.score_ends is None:
+            return False
+        end, edge = mark.score_ends[side], self.score_limits[side]
+        return end > edge if side else end < edge
+
     def _points(self, axes: Axes, points: Sequence[tuple[int, float]]) -> None:
         axes.plot(
             [x for _, x in points], [place for place, _ in points], "o", color=self.colours.mark,
@@ -334,14 +357,23 @@ class _Page:
                 label="exact", zorder=4, clip_on=False,
             )  # fmt: skip
 
-    def _score_limits(self) -> tuple[float, float]:
-        marks = [mark for panel in self.picture.panels for _, mark in panel.known]
-        values = [mark.score for mark in marks]
-        values += [end for mark in marks if mark.score_ends is not None for end in mark.score_ends]
-        values += [mark.exact[0] for mark in marks if mark.exact is not None]
-        low, high = min(filter(isfinite, values)), max(filter(isfinite, values))
+    @cached_property
+    def score_limits(self) -> tuple[float, float]:
+        """Of the axis that all panels share: all points, and of several panels what is near them, for one wide interval
+        would make dots of all others."""
+        points = [mark.score for mark in self._marks]
+        points += [mark.exact[0] for mark in self._marks if mark.exact is not None]
+        ends = [end for mark in self._marks if mark.score_ends is not None for end in mark.score_ends]
+        low, high = _range([*points, *ends])
+        if not self._is_alone:
+            first, last = _range(points)
+            low, high = max(low, first - BESIDE * (last - first)), min(high, last + BESIDE * (last - first))
         room = 0.04 * (high - low) or max(abs(high), 1.0)
         return low - room, high + room
+
+    @property
+    def _marks(self) -> list[Mark]:
+        return [mark for panel in self.picture.panels for _, mark in panel.known]
 
     # ---- the page's own coordinates ----
 
@@ -377,6 +409,10 @@ def _bands(panels: Sequence[Panel]) -> Iterator[Sequence[Panel]]:
     """Panels, a few side by side."""
     for first in range(0, len(panels), PANELS_PER_BAND):
         yield panels[first : first + PANELS_PER_BAND]
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    return min(filter(isfinite, values)), max(filter(isfinite, values))
 
 
 def _plain(formatter: Any) -> Any:

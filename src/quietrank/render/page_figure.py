@@ -26,6 +26,8 @@ ROW, FOOT = 26, 42
 MOST_ITEMS = 60
 """in a picture; the table has all"""
 
+BESIDE = 0.15
+"""of the range of scores: so far an axis goes on beside them where pictures share it"""
 MARGIN = 0.04
 """of the width, on either side"""
 
@@ -39,16 +41,26 @@ class Axis:
 
     @classmethod
     def of(cls, releases: Sequence[Release]) -> Axis:
-        """Wide enough for everything in these releases: pictures side by side share an axis."""
+        """Wide enough for everything in these releases: pictures side by side share an axis. Of several, intervals
+        that go far beyond all scores are cut, for they would make dots of all others."""
         rows = [row for release in releases for row in release.ranking[:MOST_ITEMS]]
         values = [value for row in rows for value in (row.score, row.score_low, row.score_high) if value is not None]
         low, high = min(values), max(values)
+        if len(releases) > 1:
+            first, last = min(row.score for row in rows), max(row.score for row in rows)
+            low, high = max(low, first - BESIDE * (last - first)), min(high, last + BESIDE * (last - first))
         return cls(low, high) if high > low else cls(low - 1, high + 1)
 
     def place(self, value: float) -> str:
-        """Per cent of the width."""
-        share = (value - self.low) / (self.high - self.low)
-        return f"{100 * (MARGIN + (1 - 2 * MARGIN) * share):.2f}%"
+        """Per cent of the width; what is beyond the axis is at the edge."""
+        share = MARGIN + (1 - 2 * MARGIN) * (value - self.low) / (self.high - self.low)
+        return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
+
+    def cuts(self, release: Release) -> bool:
+        """Whether an interval goes on beyond the picture."""
+        rows = release.ranking[:MOST_ITEMS]
+        ends = [end for row in rows for end in (row.score_low, row.score_high) if end is not None]
+        return any(self.place(end) in ("0.00%", "100.00%") for end in ends)
 
     def ticks(self) -> list[float]:
         """Round values along the axis, two to six of them."""
@@ -99,7 +111,7 @@ def description(release: Release) -> str:
     return f"One line per item, {ends}{number(last.score, form)}. The table below has all numbers."
 
 
-def caption(release: Release) -> str:
+def caption(release: Release, axis: Axis | None = None) -> str:
     """What dots and lines are."""
     more = len(release) - MOST_ITEMS
     cut = f" The first {MOST_ITEMS} of {len(release)} items; the table has all." if more > 0 else ""
@@ -107,7 +119,8 @@ def caption(release: Release) -> str:
         return f"Each dot is an item.{cut}"
     together = "all together" if release.certainty.simultaneous else "each by itself"
     tiers = " Dotted lines separate tiers." if len({row.tier for row in release.ranking[:MOST_ITEMS]}) > 1 else ""
-    return f"Dots are items, bars their {percent(release.certainty.level)} intervals, {together}.{tiers}{cut}"
+    beyond = " A bar that reaches the edge goes on." if axis is not None and axis.cuts(release) else ""
+    return f"Dots are items, bars their {percent(release.certainty.level)} intervals, {together}.{tiers}{cut}{beyond}"
 
 
 def _labels(rows: Sequence[Row]) -> str:

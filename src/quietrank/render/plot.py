@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from quietrank.errors import ReleaseError
 from quietrank.promise.arguments import file_path, parse
 from quietrank.promise.privacy import plain_number
-from quietrank.publish.files import PICTURE
+from quietrank.publish.files import PICTURE, check_output
 from quietrank.publish.view import Scale
 from quietrank.render.cells import PER_TIME_SHOWN
 from quietrank.render.forest import PANELS_PER_BAND, Mark, Panel, Picture, Theme, draw, tier_edges
@@ -76,12 +76,15 @@ def comparison_of(result: Release | GroupedRelease, exact: Exact, theme: ThemeWo
     return draw(_confidential(_picture(result, exact), result), parse(Theme, "theme", theme))
 
 
-def plot(result: Release | GroupedRelease, path: str | Path | None, theme: ThemeWord) -> Figure:
+def plot(
+    result: Release | GroupedRelease, path: str | Path | None, theme: ThemeWord, *, overwrite: bool = False
+) -> Figure:
     """The figure of a release, also written to the path if there is one, whole or not at all."""
     place = None if path is None else _picture_path(path)
+    check_output(place, PICTURE, "path", overwrite=overwrite)
     figure = figure_of(result, theme)
     if place is not None:
-        write(figure, place)
+        write(figure, place, overwrite=overwrite)
     return figure
 
 
@@ -136,7 +139,7 @@ def _single(release: Release, exact: Exact) -> Picture:
 def _grouped(grouped: GroupedRelease, exact: Exact) -> Picture:
     """Small multiples: the same items in the same order in each, by their mean rank over the groups."""
     groups = grouped.releases[:MOST_GROUPS]
-    shown = (*groups, *grouped.boards[len(grouped.releases) :])
+    shown = (*grouped.boards[: len(grouped) - len(grouped.releases)], *groups)
     first, items = shown[0][1], _by_mean_rank([release for _, release in groups])
     bands = -(-len(shown) // PANELS_PER_BAND)
     most = items[: max(MOST_ROWS // bands, 10)]

@@ -196,7 +196,7 @@ def _ties(release: Release) -> str:
 
 
 def _picture(release: Release, axis: Axis, key: str = "") -> str:
-    return f"<figure>\n{forest(release, axis, key)}\n<figcaption>{text(caption(release))}</figcaption>\n</figure>"
+    return f"<figure>\n{forest(release, axis, key)}\n<figcaption>{text(caption(release, axis))}</figcaption>\n</figure>"
 
 
 def _own_picture(path: str | Path, release: Release) -> str:

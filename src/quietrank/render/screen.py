@@ -49,9 +49,11 @@ def _escaped(letter: str) -> str:
 def show(rendered: Any, piped_width: int | None = None) -> None:
     """Print something for people on standard output; raises OSError if it cannot be written.
 
-    `piped_width` is its width where there is no terminal.
+    `piped_width` is its least width where there is no terminal; tables have all the room there that they need.
     """
     from rich.console import Console
+
+    from quietrank.render.fitting import fit_to_reader
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
@@ -59,8 +61,7 @@ def show(rendered: Any, piped_width: int | None = None) -> None:
 
     _require_stdout()
     screen = Screen()
-    if piped_width is not None and not screen.is_terminal:
-        screen.width = piped_width
+    fit_to_reader(screen, rendered, piped_width or 0)
     screen.print(rendered)
     sys.stdout.flush()
 

@@ -17,7 +17,8 @@ from rich.text import Text
 
 from quietrank.promise.privacy import Unit, plain_number
 from quietrank.publish.view import Scale
-from quietrank.render.cells import columns, possible_ranks, score_of
+from quietrank.render.cells import SCALES, columns, possible_ranks, score_of
+from quietrank.render.fitting import PARAGRAPH, FittingTable, width_of
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import notes_of
 from quietrank.render.screen import visible
@@ -42,6 +43,8 @@ COLUMNS = {
 RULED = box.Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n")
 """a rule under the headings and between sections, and nothing else"""
 MOST_ROWS = 100
+FIRST_OF_EACH, MOST_GROUPED_ROWS = 10, 400
+"""where groups together have more rows than that: so many of each, and so many in all"""
 WARNINGS = {
     "all": "Noise alone could make differences like these between items: this order may mean little.",
     "tier": "Noise alone could make differences like these within a tier: the order there may mean little.",
@@ -106,12 +109,25 @@ def _ranking(release: Release) -> list[Table | Text]:
 
 
 def _rankings(grouped: GroupedRelease) -> list[Table | Text]:
-    """The items of all groups, with a rule between groups."""
+    """The items of all groups, with a rule between groups; of many, the first few of each group."""
     shown = columns(grouped.releases[0][1])
-    lines = [(group, row, row is release.ranking[-1]) for group, release in grouped for row in release.ranking]
-    cells = [[visible(group), *(column.text(row) for column in shown)] for group, row, _ in lines[:MOST_ROWS]]
+    items = max(len(release) for _, release in grouped)
+    most = items if sum(len(release) for _, release in grouped) <= MOST_ROWS else FIRST_OF_EACH
+    groups = grouped.boards[: MOST_GROUPED_ROWS // most or 1]
+    tops = [(group, release.ranking[:most]) for group, release in groups]
+    lines = [(group, row, row is rows[-1]) for group, rows in tops for row in rows]
+    cells = [[visible(group), *(column.text(row) for column in shown)] for group, row, _ in lines]
     headings = ["group", *(column.heading for column in shown)]
-    return [filled(headings, cells, [end for *_, end in lines]), *_left_out(len(lines))]
+    table = filled(headings, cells, [end for *_, end in lines])
+    return [table, *_cut_short(min(most, items), items, len(groups), len(grouped))]
+
+
+def _cut_short(most: int, items: int, groups: int, of_groups: int) -> list[Text]:
+    """That not all rows of all groups are shown."""
+    parts = [f"the first {most} of {items} items of each"] if most < items else []
+    parts += [f"the first {groups} of {of_groups} rankings"] if groups < of_groups else []
+    said = f"These are {' and '.join(parts)}; the CSV format shows all."
+    return [Text(said, style="dim")] if parts else []
 
 
 def _notes(notes: Sequence[str]) -> list[Text]:
@@ -222,7 +238,7 @@ def render_fit(fitted: NonPrivateFit) -> Group:
     """Exact scores with their standard errors, intervals and rank sets."""
     title = f"{len(fitted.items)} items by exact Bradley–Terry scores, ridge {fitted.fitted.ridge:g} (not private)"
     rows = fitted.rows()
-    parts = [Text(title, style="bold"), *_fit_table(rows), *_of_ties(fitted)]
+    parts = [Text(title, style="bold"), *_fit_table(rows, fitted.view.scale), *_of_ties(fitted)]
     if fitted.standard_errors is not None:
         ranks = " and possible ranks" if "rank_low" in rows[0] else ""
         parts.append(Text(f"{fitted.error_kind} Intervals{ranks} at the level {fitted.level:g}."))
@@ -231,27 +247,30 @@ def render_fit(fitted: NonPrivateFit) -> Group:
     return Group(*parts, *(Text(f"Note: {note}", style="dim") for note in fitted.notes))
 
 
-FIT_COLUMNS = {
-    "rank": "{rank:d}",
-    "item": "{item}",
-    "score": "{score:.3f}",
-    "± standard error": "{standard_error:.3f}",
-    "interval": "{score_low:.2f} to {score_high:.2f}",
-    "possible ranks": "{possible_ranks}",
-    "tier": "{tier:d}",
-    "component": "{component:d}",
-}
-"""heading of each column, and how it is made from a row; left out where the row does not have it"""
+def fit_columns(scale: Scale) -> dict[str, str]:
+    """Heading of each column, and how it is made from a row; left out where the row does not have it."""
+    heading, form = SCALES[scale]
+    score, ends = (form, form) if scale is Scale.ELO else (".3f", ".2f" if scale is Scale.LOG_ODDS else ".3f")
+    return {
+        "rank": "{rank:d}",
+        "item": "{item}",
+        heading: f"{{score:{score}}}",
+        "± standard error": f"{{standard_error:{'.1f' if scale is Scale.ELO else '.3f'}}}",
+        "interval": f"{{score_low:{ends}}} to {{score_high:{ends}}}",
+        "possible ranks": "{possible_ranks}",
+        "tier": "{tier:d}",
+        "component": "{component:d}",
+    }
 
 
-def _fit_table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
+def _fit_table(rows: Sequence[dict[str, Any]], scale: Scale) -> list[Table | Text]:
     """The first rows, in the columns that they have."""
-    table = Table(box=box.SIMPLE_HEAD)
+    table = FittingTable(box=box.SIMPLE_HEAD, keep=3)
     if "rank_low" in rows[0]:
         rows = [{**row, "possible_ranks": possible_ranks(row["rank_low"], row["rank_high"])} for row in rows]
     known = {
         heading: cell
-        for heading, cell in FIT_COLUMNS.items()
+        for heading, cell in fit_columns(scale).items()
         if all(name in rows[0] for _, name, _, _ in Formatter().parse(cell) if name)
     }
     for heading in known:
@@ -263,9 +282,11 @@ def _fit_table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
 
 
 def as_text(rendered: Group) -> str:
-    """The page as plain text, as wide as the terminal."""
+    """The page as plain text: up to 100 letters wide, or as the terminal, if that is narrower; where there is none, as
+    wide as its tables."""
     stream = io.StringIO()
-    width = min(shutil.get_terminal_size().columns, 100)
+    known = shutil.get_terminal_size((0, 0)).columns
+    width = min(known, PARAGRAPH) if known else width_of(rendered, PARAGRAPH)
     Console(file=stream, width=width, color_system=None).print(rendered)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
@@ -278,12 +299,11 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[Table | Text]:
 
 
 def filled(headings: Sequence[str], cells: Sequence[Sequence[str]], ends: Sequence[bool]) -> Table:
-    """Names on the left, numbers on the right, which are never broken; a rule after rows that end a section."""
-    table = Table(box=RULED)
-    for heading, column in zip(headings, zip(*cells, strict=True), strict=True):
-        name = heading in ("group", "item", "if items are")
-        side: Literal["left", "right"] = "left" if name else "right"
-        table.add_column(heading, justify=side, overflow="fold", min_width=None if name else max(map(len, column)))
+    """Names on the left, numbers on the right; a rule after rows that end a section."""
+    table = FittingTable(box=RULED, keep=4 if headings[0] == "group" else 3)
+    for heading in headings:
+        side: Literal["left", "right"] = "left" if heading in ("group", "item", "if items are") else "right"
+        table.add_column(heading, justify=side, overflow="fold")
     for row, end in zip(cells, ends, strict=False):
         table.add_row(*map(Text, row), end_section=end)
     return table

@@ -10,11 +10,11 @@ import re
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from quietrank.errors import UsageError, VotesError, either, option
+from quietrank.promise.arguments import at_home
 from quietrank.votes import queries
 from quietrank.votes.engines import ENGINES
 from quietrank.votes.formats.scan import first_line
@@ -195,7 +195,7 @@ def _duckdb(url: str, resources: Resources) -> Any:
     import duckdb
     import ibis
 
-    path = Path(unquote(url.partition("://")[2]))
+    path = at_home(unquote(url.partition("://")[2]))
     if not path.is_file():
         raise VotesError(f"there is no DuckDB file {path}; give its path, as in duckdb:///folder/votes.duckdb")
     try:

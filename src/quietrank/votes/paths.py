@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from quietrank.errors import VotesError
-from quietrank.promise.arguments import file_path
+from quietrank.promise.arguments import at_home, file_path
 from quietrank.promise.declare import is_file, is_folder
 
 STANDARD_INPUT = Path("-")
@@ -90,7 +90,7 @@ def _parts(argument: object) -> list[Part]:
 
 def base_of(argument: str) -> Path:
     """The folder below which the names of folders are columns: as given, or the fixed part of a pattern."""
-    path = Path(argument)
+    path = at_home(argument)
     return path if is_folder(path) else _fixed(path)
 
 

@@ -140,7 +140,7 @@ def test_a_ridge_that_is_no_number_is_refused(gamma: float) -> None:
 
 def test_public_designs_are_sent_elsewhere() -> None:
     privacy = Privacy(1.0, "comparison", neighbours="outcome", design="public")
-    with pytest.raises(PrivacyError, match="method=bradley-terry"):
+    with pytest.raises(PrivacyError, match="method='bradley-terry'"):
         noise_scale(privacy, 1.0, 10.0, TIGHT, LOGISTIC)
 
 

@@ -200,7 +200,7 @@ def test_a_design_file_that_makes_no_sense_is_refused(text: str, message: str, t
         ("columns.csv", {"set_size": 3}, "there are 4 columns of items; give set_size=4"),
         ("columns.csv", {"set_size": 1}, "set_size must be a whole number from 2"),
         ("columns.csv", {"winner": "best", "loser": "worst", "positions": True}, "about different shapes"),
-        ("columns.csv", {"shape": "best-worst", "tie": "item1"}, "tie belongs to shape=long"),
+        ("columns.csv", {"shape": "best-worst", "tie": "item1"}, "tie belongs to shape='long'"),
         ("columns.csv", {"shape": "wild"}, "shape must be one of long, wide, rankings, best-worst"),
         ("columns.csv", {"pairs": [("tea", "milk")]}, "pairs is for votes on pairs"),
         ("columns.csv", {"shown": "nothing*"}, "no columns hold the items"),

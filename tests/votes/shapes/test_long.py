@@ -170,7 +170,7 @@ def test_wrong_words_are_refused(options: dict[str, Any], message: str) -> None:
     [
         (("winner", "loser"), {"outcomes": "1/0"}, "outcomes is about a column of outcomes"),
         (("winner", "loser", "tie"), {"outcomes": "1/2/0"}, "leave b out"),
-        (("winner", "loser"), {"bothbad": "drop"}, "bothbad=drop is about a column of outcomes"),
+        (("winner", "loser"), {"bothbad": "drop"}, "bothbad='drop' is about a column of outcomes"),
         (("a", "b", "win1", "win2"), {"missing": "x"}, "leave it out, and write 0"),
         (("a", "b", "win1", "win2"), {"wins_a": "win1"}, "together"),
         (("a", "b", "win1", "win2"), {"wins_a": "win1", "wins_b": "win2", "count": "a"}, "leave count out"),
@@ -290,7 +290,7 @@ def test_a_noisy_total_is_saved_and_read_back(method: Any, delta: float, tmp_pat
     assert qr.rerank(again, method=method).method == method
     by = {"by": "item_a", "groups": list(ITEMS)}
     split = qr.rank_by_group(_read("missing", **DIALECTS["missing"], **by), privacy, method=method, overall=True)
-    assert split.groups == (*ITEMS, "overall")
+    assert split.groups == ("overall", *ITEMS)
 
 
 def test_under_a_public_design_a_missing_answer_is_a_tie() -> None:
@@ -305,7 +305,7 @@ def test_under_a_public_design_a_missing_answer_is_a_tie() -> None:
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
-    [("bothbad", {"bothbad": "drop"}, "bothbad=drop"), ("missing-winners", {"missing": "skipped"}, "missing beside")],
+    [("bothbad", {"bothbad": "drop"}, "bothbad='drop'"), ("missing-winners", {"missing": "skipped"}, "missing beside")],
 )
 def test_what_would_change_a_public_design_is_refused(name: str, options: dict[str, Any], message: str) -> None:
     """Whether or not the file has such rows."""
@@ -411,7 +411,7 @@ def test_counts_are_refused_for_people(name: str, privacy: Privacy) -> None:
     """Also where a column names them: a row of several votes may be of several people."""
     votes = replace(_read(name, **DIALECTS[name]), skip_invalid=True)
     for refused in (lambda: qr.rank(votes, privacy), lambda: tally_votes(votes, privacy)):
-        with pytest.raises(VotesError, match="not known whose they are; use unit=comparison"):
+        with pytest.raises(VotesError, match="not known whose they are; use unit='comparison'"):
             refused()
     with pytest.raises(VotesError, match="not known whose"):
         qr.check(votes, unit="person")

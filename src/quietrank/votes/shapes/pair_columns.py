@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quietrank.errors import VotesError, option
+from quietrank.promise.arguments import at_home
 from quietrank.promise.items import Items
 from quietrank.votes.shapes.shape import first_few
 
@@ -69,7 +70,7 @@ def pairs_of(names: Sequence[str], given: PairColumns, items: Items | None) -> t
     """The columns that are about pairs: as given, or by the items' names in them. Without items, these come from the
     names of columns. Empty if there are none; refused where there is doubt."""
     if isinstance(given, str | os.PathLike) and "{" not in os.fspath(given):
-        return _as_listed(names, _read(Path(given)), items)
+        return _as_listed(names, _read(at_home(os.fspath(given))), items)
     if given is not None and not isinstance(given, str | os.PathLike):
         return _as_listed(names, [PairColumn(*map(str, row)) for row in given], items)
     patterns = [Pattern("", between, "") for between in (*PLAIN, *COMMON)]
