@@ -350,6 +350,7 @@ def _name(value: object) -> str:
     [pytest.param(*fault, marks=[pytest.mark.slow] * (fault[0] in ELSEWHERE)) for fault in FAULTS],
     ids=_name,
 )
+@pytest.mark.few(9)
 def test_every_planted_fault_of_boards_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, case: BoardCase, schedule: Schedule, complaint: str
 ) -> None:

@@ -35,6 +35,7 @@ def bounds(case: Case) -> Finding:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(", ", "-"))
+@pytest.mark.few(1)
 def test_no_unit_moves_the_counts_of_sets_further_than_derived(case: Case) -> None:
     """Files are read, bounded and counted; nothing public differs between neighbours, and the bound is attained."""
     found = bounds(case)
@@ -90,6 +91,7 @@ def wrong_answers_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch)
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
+@pytest.mark.few(3)
 def test_every_fault_of_sets_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Any, case: Case, complaint: str) -> None:
     """The check fails, and says why."""
     plant(monkeypatch)

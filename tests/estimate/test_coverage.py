@@ -56,6 +56,7 @@ PROMISES = [
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("options", PROMISES, ids=lambda options: "-".join(str(value) for value in options.values()))
+@pytest.mark.few(9)
 def test_the_study_counts_as_the_library_does(
     cems: Population, options: dict[str, object], method: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,6 +220,7 @@ def simulated(
 
 @pytest.mark.parametrize("kind", ["uniform", "rank-one", "public"])
 @pytest.mark.parametrize(("p", "epsilon"), [(0.25, 0.5), (1.0, 0.5), (0.5, 1.0), (1.0, 2.5)])
+@pytest.mark.few(4)
 def test_automatic_gamma_is_within_five_percent_of_the_best(kind: str, p: float, epsilon: float) -> None:
     """Its mean relative L2 error is at most 1.05 times that of the best fixed γ, on 100 items."""
     rng = np.random.default_rng(1)

@@ -58,7 +58,7 @@ def _inside(graph: Graph, points: Floats) -> Flags:
 
 
 @pytest.mark.parametrize("graph", [complete(3), complete(4), K4_LESS_ONE, CYCLE_WITH_CHORD, TWO_PARTS])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_shape_is_uniform_and_the_radius_gamma(graph: Graph) -> None:
     """u = z/r against rejection sampling: marginals, a random direction and the gauge, by Kolmogorov and Smirnov.
 

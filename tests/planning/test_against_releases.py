@@ -22,7 +22,7 @@ def _check(setting: Setting, releases: int, errors: float) -> None:
 @pytest.mark.few(1)
 def test_the_predicted_error_is_that_of_releases(setting: Setting) -> None:
     """Fails by chance less than once in a million: five standard errors beyond the tolerance."""
-    _check(setting, 40, errors=5)
+    _check(setting, 20, errors=5)
 
 
 @pytest.mark.slow
