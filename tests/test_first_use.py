@@ -56,7 +56,8 @@ def script(page: str) -> str:
     lines = []
     for block in blocks.blocks(page):
         if block.language == "console":
-            lines += [line[2:] for line in block.text.splitlines() if line.startswith("$ ")] + [f"echo '{END}'"]
+            typed = block.text.replace("\\\n", " ").splitlines()
+            lines += [line[2:] for line in typed if line.startswith("$ ")] + [f"echo '{END}'"]
         elif block.language == "python":
             lines += [f"python - <<'PYTHON'\n{block.text}PYTHON", f"echo '{END}'"]
     return "\n".join(lines)
