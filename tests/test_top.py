@@ -170,7 +170,7 @@ def test_json_and_back(tmp_path: Path) -> None:
     for broken in damaged:
         with pytest.raises(ReleaseError):
             qr.TopRelease.from_dict(broken)
-    with pytest.raises(ReleaseError, match="not a list in the format"):
+    with pytest.raises(ReleaseError, match="not a list: its format is"):
         qr.TopRelease.from_dict({"format": "quietrank/release/1"})
 
 

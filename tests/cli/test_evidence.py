@@ -50,7 +50,7 @@ def test_verify_prints_line_by_line(run: Run, paid: Path) -> None:
     """What holds, what was not checked, and what nobody can check; as a table or as JSON."""
     alone = run("verify", paid / "release.json")
     assert (alone.code, alone.stderr) == (0, "")
-    assert "give the ledger as --ledger FILE" in alone.stdout
+    assert "give the ledger as --ledger FILE" in " ".join(alone.stdout.split())
     both = ("--ledger", paid / "budget.db", "--tally", paid / "tally.json")
     values = json.loads(run("verify", paid / "release.json", *both, "--format", "json").stdout)
     assert values["holds"]

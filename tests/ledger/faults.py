@@ -83,7 +83,7 @@ def release_once(folder: Path, votes: Votes, steps: int | None, mutant: str, beg
         if mutant == "refund":
             refund(doomed.ledger)
         if release.ledger_entry is not None:
-            release.to_json(folder / f"{release.ledger_entry}.json")
+            release.to_json(folder / f"{release.ledger_entry}.json", overwrite=True)
     finally:
         sys.setprofile(None)
         knorm.KNormNoise.add_to = draw  # type: ignore[method-assign]

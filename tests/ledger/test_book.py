@@ -572,8 +572,13 @@ def test_names_with_odd_characters_work(tmp_path: Path) -> None:
 # ---- the command line ------------------------------------------------------------------------------------------
 
 
-def test_the_command_line_from_new_to_refusal(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_line_from_new_to_refusal(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """new, rank, show in three formats, verify, and a refusal with exit code 1."""
+    monkeypatch.setenv("COLUMNS", "200")
     votes = write_csv(tmp_path / "votes.csv", GOOD, ("person", "winner", "loser"))
     book = tmp_path / "budget.db"
     made = run("ledger", "new", book, "--epsilon", 2, "--data", "the survey", "--unit", "person")

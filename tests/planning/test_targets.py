@@ -147,7 +147,7 @@ def test_a_target_beyond_the_survey_is_refused_with_the_people_it_takes() -> Non
 
 
 def test_a_target_that_only_privacy_stands_against_is_refused() -> None:
-    with pytest.raises(QuietrankError, match=r"no ε up to 20 .*solve=people"):
+    with pytest.raises(QuietrankError, match=r"no ε up to 20 .*solve='people'"):
         qr.plan(10, 3, 2000, target="rank error 0.3", spread="clear", **FAST)
 
 

@@ -312,11 +312,13 @@ def test_a_report_is_written_whole_and_replaces_only_a_report(tmp_path: Path) ->
     path = tmp_path / "report.html"
     text = release().report(path)
     assert path.read_text(encoding="utf-8") == text
-    assert unsure().report(path) == path.read_text(encoding="utf-8")
+    with pytest.raises(ReleaseError, match="exists already"):
+        unsure().report(path)
+    assert unsure().report(path, overwrite=True) == path.read_text(encoding="utf-8")
     other = tmp_path / "other.html"
     other.write_text("<p>mine</p>")
     with pytest.raises(ReleaseError, match="is not a report by quietrank"):
-        release().report(other)
+        release().report(other, overwrite=True)
     assert other.read_text() == "<p>mine</p>"
 
 

@@ -297,5 +297,7 @@ def test_wins_of_single_votes_are_read_as_outcomes() -> None:
 
 def test_columns_named_after_the_items_may_hold_places() -> None:
     table = pa.table({"person": ["p"], "x": ["1"], "y": ["2"]})
-    with pytest.raises(VotesError, match="are named after the items; if they hold places in a ranking, add shape=rank"):
+    with pytest.raises(
+        VotesError, match="are named after the items; if they hold places in a ranking, add shape='rank"
+    ):
         read_votes(table, ["x", "y"])

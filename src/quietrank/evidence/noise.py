@@ -337,7 +337,7 @@ def of_all_groups(subject: Subject) -> list[tuple[str, RecomputedNoise]]:
     """The noise of every ranking, or of the list; rankings over all groups have the noise of their groups."""
     if isinstance(subject.result, TopRelease):
         return [("", recompute(subject, subject.result))]
-    _, first = subject.releases[0]
+    first = next((one for _, one in subject.releases if not _is_overall(one)), subject.releases[0][1])
     # What was bought beside the counts was bought in the groups, so a ranking over all of them has none of its own.
     every = (
         (group, replace(one, scatter=first.scatter, limit=first.limit) if _is_overall(one) else one)

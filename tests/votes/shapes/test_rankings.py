@@ -75,7 +75,7 @@ def test_a_wrong_ranking_is_refused_with_row_and_remedy(
             "compares all pairs of its items; leave pairs out",
         ),
         ({"1st": ["x"], "2nd": ["y"], "winner": ["x"], "loser": ["y"]}, {}, "more than one shape (long, rankings)"),
-        ({"tea": ["1"], "coffee": ["2"], "water": ["3"]}, {}, "do not say which column is which"),
+        ({"tea": ["1"], "coffee": ["2"], "water": ["3"]}, {}, "are named after the items"),
     ],
 )
 def test_columns_in_doubt_are_refused(columns: dict[str, list[Any]], words: dict[str, Any], message: str) -> None:

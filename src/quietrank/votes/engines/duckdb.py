@@ -44,7 +44,8 @@ class DuckDB(Engine):
 
     def is_view(self, backend: Any, name: str, database: str | None) -> bool:
         query = "SELECT count(*) FROM duckdb_views() WHERE view_name = ? AND coalesce(schema_name = ?, true)"
-        return bool(backend.con.execute(query, [name, database]).fetchone()[0])
+        ((views,),) = backend.con.execute(query, [name, database]).fetchall()  # all of it: the connection is free again
+        return bool(views)
 
     def progress(self, backend: Any) -> float | None:
         done = float(backend.con.query_progress())
