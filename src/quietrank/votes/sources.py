@@ -171,9 +171,9 @@ def _unreadable(source: files.Source, error: Exception) -> VotesError:
         for text in source.texts:
             if line := mixed_ends(text.file):
                 return VotesError(
-                    f"{text.file.name} cannot be read: it has mixed line ends: line {line} is the first that ends in another "
-                    "way than the lines above it (CR LF or LF); save it with one kind, for example from a text editor or "
-                    "with dos2unix"
+                    f"{text.file.name} cannot be read: it has mixed line ends: line {line} is the first that ends in "
+                    "another way than the lines above it (CR LF or LF); save it with one kind, for example from a text "
+                    "editor or with dos2unix"
                 )
     for text in source.texts:
         if bad := ragged_rows(text):
