@@ -414,7 +414,7 @@ def _worst(privacy: Privacy, mechanism: str, statistic: Statistic, *, groups: bo
 
 
 @pytest.mark.parametrize(("privacy", "mechanism", "statistic"), CASES, ids=_case_id)
-@pytest.mark.few(20)
+@pytest.mark.few(8)
 def test_no_unit_loses_more_than_epsilon_over_all_groups(
     privacy: Privacy, mechanism: str, statistic: Statistic
 ) -> None:

@@ -104,6 +104,7 @@ ALWAYS = ("over several months", "pure, groups")
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind not in ALWAYS)) for kind in KINDS]
 )
+@pytest.mark.few(1)
 def test_intervals_hold(kind: str) -> None:
     """As often as is said, for items of the first day and for those that joined later."""
     privacy, terms = KINDS[kind]
@@ -119,6 +120,7 @@ def test_intervals_hold(kind: str) -> None:
 
 
 @pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=["with delta", "pure"])
+@pytest.mark.few(1)
 def test_intervals_of_changes_hold(privacy: Privacy) -> None:
     """Nothing has changed, so that an interval should hold 0."""
     held_zero = [

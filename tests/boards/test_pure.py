@@ -88,6 +88,7 @@ WORST = {
 
 @pytest.mark.usefixtures("with_tents")
 @pytest.mark.parametrize("name", WORST)
+@pytest.mark.few(2)
 def test_the_whole_loss_is_reached(name: str, tmp_path: Path, exact: list[Encoded]) -> None:
     """To 99 %, whenever somebody votes; votes that only move to another day stay in part in the same tents."""
     found = loss(tmp_path, *WORST[name], T, exact, max_per_person=3)
@@ -112,7 +113,7 @@ def random_person(rng: np.random.Generator) -> list[Seen]:
 
 @pytest.mark.usefixtures("with_tents")
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_whole_streams_lose_no_more_than_promised(seed: int, tmp_path: Path, exact: list[Encoded]) -> None:
     """One person's rows replaced by any others, on any days, late or not, with a window and without."""
     rng = np.random.default_rng(seed)

@@ -126,6 +126,7 @@ def test_the_place_of_a_figure_is_checked_before_anything_is_simulated(
 
 
 @pytest.mark.parametrize("more", [(), ("--method", "bradley-terry", "--delta", "1e-6")], ids=str)
+@pytest.mark.few(1)
 def test_a_target_does_not_contradict_the_plan_it_proposes(run: Run, more: tuple[str, ...]) -> None:
     """The ε that is printed, typed in again, prints the same numbers; they meet the target beyond their error."""
     _, out, _ = run(*SMALL, *more, "--target", "rank error 1", "--format", "json")

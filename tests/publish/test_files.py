@@ -290,6 +290,7 @@ def _interrupted(process: Any) -> bytes:
 
 
 @pytest.mark.parametrize("command", LONG)
+@pytest.mark.few(2)
 def test_an_interrupted_command_leaves_no_half_file(tmp_path: Path, command: str) -> None:
     """Ctrl-C after a while: exit code 130, and nothing under a final name."""
     words = [sys.executable, "-m", "quietrank", *map(str, LONG[command])]

@@ -88,6 +88,7 @@ PROMISES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
 @settings(max_examples=6)
 @given(votes=vote_lists(60), norm=st.sampled_from([0.01, 0.7, 2.5, 7.77, 1e5]), statistic=st.sampled_from(CLIPPED))
+@pytest.mark.few(1)
 def test_the_weights_are_the_definition(
     promise: dict[str, Any], votes: list[Vote], norm: float, statistic: Statistic
 ) -> None:
