@@ -57,7 +57,8 @@ def scan_json(ready: Sequence[Ready], kind: str, connection: Any) -> Scan:
 def _read(function: str, files: Sequence[_Objects], more: str = "") -> str:
     layout, compression = files[0].alike()
     paths = literals(file.file for file in files)
-    return f"{function}({paths}, format={quoted(layout)}, compression={quoted(compression)}, {PLAIN}{more}"
+    packed = "uncompressed" if compression == "none" else compression  # DuckDB before 2.0 knows no other word here
+    return f"{function}({paths}, format={quoted(layout)}, compression={quoted(packed)}, {PLAIN}{more}"
 
 
 def _objects(file: Ready, kind: str) -> _Objects:
