@@ -27,6 +27,8 @@ FENCE = re.compile(
     re.DOTALL,
 )
 FILES = ("csv", "text", "json", "yaml")
+LEAST = 0.8
+"""of the shown lines, in form, where noise decides the rest"""
 
 
 @dataclass
@@ -48,6 +50,15 @@ class Block:
     def noisy(self) -> bool:
         return "<!-- noisy -->" in self.marks
 
+    @property
+    def commands(self) -> list[str]:
+        """What is typed, each on one line."""
+        return [line[2:] for line in self.text.replace("\\\n", " ").splitlines() if line.startswith("$ ")]
+
+    def shows(self, printed: str) -> bool:
+        """Whether this is what was printed; in form, where noise decides the rest."""
+        return alike(self.text, printed) >= LEAST if self.noisy else _plain(self.text) == _plain(printed)
+
 
 @dataclass
 class Ran:
@@ -66,12 +77,17 @@ def blocks(page: str) -> list[Block]:
     ]
 
 
+def setups(page: str) -> list[str]:
+    """The Python that prepares a page and is not shown."""
+    return re.findall(r"<!-- setup\n(.*?)-->", page, re.DOTALL)
+
+
 def run(page: str, folder: Path) -> Iterator[Ran]:
     """Run a page in a folder."""
     namespace: dict[str, Any] = {}
     last: Ran | None = None
     with contextlib.chdir(folder):
-        for prepared in re.findall(r"<!-- setup\n(.*?)-->", page, re.DOTALL):
+        for prepared in setups(page):
             exec(compile(prepared, "setup", "exec"), {})
         for block in blocks(page):
             if block.not_run:
@@ -97,7 +113,7 @@ def _ran(block: Block, namespace: dict[str, Any]) -> Ran | None:
         return None
     if block.language == "python":
         return _python(block.text, namespace)
-    return _console(block.text) if block.language == "console" else None
+    return _console(block.commands) if block.language == "console" else None
 
 
 def _python(text: str, namespace: dict[str, Any]) -> Ran:
@@ -106,9 +122,8 @@ def _python(text: str, namespace: dict[str, Any]) -> Ran:
     return Ran("python", printed.getvalue())
 
 
-def _console(text: str) -> Ran:
+def _console(commands: list[str]) -> Ran:
     """All commands of a block, and what the last ones print; a command that is none of ours must be marked."""
-    commands = [line[2:] for line in text.replace("\\\n", " ").splitlines() if line.startswith("$ ")]
     printed, code = "", 0
     for command in commands:
         words = shlex.split(command, comments=True)
@@ -138,15 +153,31 @@ def _command(words: list[str]) -> tuple[str, int]:
 
 
 def form(text: str) -> list[str]:
-    """What lines have in common from run to run: their words without numbers."""
-    lines = (re.sub(r"[^A-Za-zεδ% ]+", " ", line).split() for line in text.splitlines())
-    return [" ".join(line) for line in lines if len(line) > 2]
+    """What a text has in common from run to run: its lines without numbers and hashes, of rows of a ranking the items.
+
+    Noise decides the rest: the headline, which stands before the size of a ranking, what is in doubt, and in how many
+    words the possible ranks of an item are written.
+    """
+    text = re.sub(r"Noise alone could .*?would help\.", "", text, flags=re.DOTALL)
+    text = re.sub(r"\A.*?^(?=\d+ items by )", "", text, flags=re.DOTALL | re.MULTILINE)
+    items = [found[1] for line in text.splitlines() if (found := ROW.match(line))]
+    lines = (re.sub(r"\S*\d\S*|[^A-Za-zεδ% ]+", " ", line) for line in text.splitlines() if not ROW.match(line))
+    return [*items, *(" ".join(line.split()) for line in lines)]
+
+
+ROW = re.compile(r"\s+\d+\s+(\S.*?)\s\s")
+"""of a ranking: the rank, and then the item"""
 
 
 def alike(shown: str, printed: str) -> float:
     """The share of shown lines that are printed, in form."""
-    wanted, there = form(shown), " ".join(" ".join(form(printed)).split())
+    wanted = [line for line in form(shown) if " " in line]
+    there = " ".join(" ".join(form(printed)).split())
     return 1.0 if not wanted else sum(line in there for line in wanted) / len(wanted)
+
+
+def _plain(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def written(page: str, folder: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -614,18 +613,6 @@ def test_the_command_line_says_when_a_ledger_is_broken(run: Run, tmp_path: Path)
     result = run("rank", "no-such-votes.csv", "--unit", "comparison", "--epsilon", 1, "--ledger", book)
     assert result.code == 1
     assert "broken" in result.stderr
-
-
-def test_the_commands_of_the_docs_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """The example of docs/ledger.md, unchanged."""
-    page = (Path(__file__).parent.parent.parent / "docs" / "ledger.md").read_text(encoding="utf-8")
-    block = page.split("```console\n")[1].split("```")[0]
-    monkeypatch.chdir(tmp_path)
-    write_csv(tmp_path / "survey.csv", GOOD, ("person", "winner", "loser"))
-    (tmp_path / "items.txt").write_text("x\ny\nz\n")
-    for line in block.splitlines():
-        assert run(*shlex.split(line.removeprefix("$ quietrank "))).code == 0
-    assert "1 release;" in run("ledger", "show", "budget.db").stdout
 
 
 def test_a_release_does_not_overwrite_its_ledger(run: Run, tmp_path: Path) -> None:  # noqa: F811

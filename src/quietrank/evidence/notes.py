@@ -1,7 +1,7 @@
 """The notes of a release in; the first that quietrank does not write, if any, out.
 
 A note is recognised by how it begins: what follows are numbers and names. Whether it is the note that this release has
-to carry is known from the noisy tally alone (`again.py`).
+to carry is known from the noisy tally alone (`noisy_tally.py`).
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ def drawn(subject: Subject) -> list[Part]:
         return [stated]
     if known.complaints or not isinstance(known.noise, Calibrated):
         return [stated, *_bought(known)]
-    return [*(_of_counts(known.noise) or [stated]), *_bought(known)]
+    # The figures of a list of names, or of scores, say all.
+    return [*(list(_of_counts(known.noise)) or [stated]), *_bought(known)]
 
 
 def in_words(part: Part) -> str:
@@ -52,12 +53,8 @@ def _text(value: Any) -> str:
 # ---- the counts -----------------------------------------------------------------------------------------------------
 
 
-def _of_counts(noise: Calibrated) -> list[Part]:
-    """The parts of the noise on the counts, or none where its figures say all: a list of names, or scores."""
-    return list(_parts(noise))
-
-
-def _parts(calibrated: Calibrated) -> Iterator[Part]:
+def _of_counts(calibrated: Calibrated) -> Iterator[Part]:
+    """The parts of the noise on the counts; none of a list of names, or of scores."""
     noise, step, figures = calibrated.noise, calibrated.step, dict(calibrated.figures)
     names, epsilon = _entries(calibrated), calibrated.promise.privacy.epsilon
     together = {"sensitivity": figures.get("sensitivity"), "epsilon": epsilon}

@@ -54,12 +54,13 @@ def _selected(
 
     noise = choice.noise
     promise = noise.promise
-    expected = outlook(choice, request.k, request.method, _public_units(counted.tallies, promise), tell)
+    units = _public_units(counted.tallies, promise)
+    expected = outlook(choice, request.k, request.method, units, tell)
     noised = cross(counted.tallies, noise, ledger=ledger, payment=payment)
     method = method_of_counts(request.method)
     assumed = assumptions(votes.items, promise.privacy, method, votes.skip_invalid, actual_pairs=False)
     about_limit = () if limit is None else (limit.note,)
-    risky = risky_delta(promise.privacy, _public_units(counted.tallies, promise))
+    risky = risky_delta(promise.privacy, units)
     return TopRelease(
         lists=tuple(zip(votes.groups or ("",), (_first(one, choice, request.k) for one in noised), strict=True)),
         items=len(votes.items),

@@ -77,7 +77,7 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     title = f"{len(releases)} groups by {visible(grouped.by)}, {len(releases[0].ranking)} items by {releases[0].method}"
     doubts = {doubt: [group for group, release in grouped if _doubt(release) == doubt] for doubt in DOUBTS}
     warnings = [
-        Text(f"{DOUBTS[doubt].format(where=visible(', '.join(groups)))}", style="bold")
+        Text(DOUBTS[doubt].format(where=visible(", ".join(groups))), style="bold")
         for doubt, groups in doubts.items()
         if groups
     ]

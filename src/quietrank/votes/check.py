@@ -489,7 +489,7 @@ def _of_whom(votes: Votes) -> dict[str, str]:
 
 def _near(votes: Votes, name: str | bytes) -> str:
     """The declared item that differs from this name only in what is hard to see, if there is one."""
-    declared = hints.near(votes.items.names, name.decode("utf-8", "replace") if isinstance(name, bytes) else name)
+    declared = hints.near(votes.items.names, hints.as_text(name))
     return (
         ""
         if declared is None

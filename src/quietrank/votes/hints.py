@@ -40,10 +40,11 @@ Words = list[tuple[str, int]]
 
 
 def written(cell: object) -> str:
-    return repr(_text(cell))
+    return repr(as_text(cell))
 
 
-def _text(cell: object) -> object:
+def as_text(cell: Any) -> Any:
+    """The cell; text of an engine that compares bytes is decoded."""
     return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell
 
 
@@ -52,17 +53,17 @@ def _text(cell: object) -> object:
 
 def unknown_words(votes: Votes, flaws: Iterable[str], *, named: bool) -> dict[str, Words]:
     """The answers that cannot be read and the items that are not declared, by their flaw."""
-    found = {}
-    if "unknown outcome" in flaws:
-        rows = judged(votes, named=named, numbered=True)
-        if "said" in rows.columns:
-            bad = rows.filter(rows.flaw == NUMBER["unknown outcome"])
-            found["unknown outcome"] = _counted(votes, bad.select(word=bad.said))
-    if "undeclared item" in flaws:
-        rows = judged(votes, named=named, numbered=True)
-        bad = rows.filter(rows.flaw == NUMBER["undeclared item"])
-        found["undeclared item"] = _counted(votes, _undeclared(votes, bad))
-    return {flaw: words for flaw, words in found.items() if words}
+    words = {}
+    for flaw, words_of in (("unknown outcome", _unread), ("undeclared item", _undeclared)):
+        if flaw in flaws:
+            rows = judged(votes, named=named, numbered=True)
+            words[flaw] = _counted(votes, words_of(votes, rows.filter(rows.flaw == NUMBER[flaw])))
+    return {flaw: some for flaw, some in words.items() if some}
+
+
+def _unread(votes: Votes, bad: ir.Table) -> ir.Table | None:
+    """The answers in these rows: `word`; None where there is no column of answers."""
+    return bad.select(word=bad.said) if "said" in bad.columns else None
 
 
 def _undeclared(votes: Votes, bad: ir.Table) -> ir.Table:
@@ -77,12 +78,14 @@ def _undeclared(votes: Votes, bad: ir.Table) -> ir.Table:
     return reduce(lambda one, other: one.union(other), each)
 
 
-def _counted(votes: Votes, words: ir.Table) -> Words:
+def _counted(votes: Votes, words: ir.Table | None) -> Words:
     """How many rows have each of these words."""
+    if words is None:
+        return []
     parts = votes.shape.parts
     each = words.group_by("word").agg(rows=words.count())
     rows = collect(votes.source, each).to_pylist()
-    counts = [(str(_text(row["word"])), int(row["rows"]) // parts) for row in rows if row["word"] is not None]
+    counts = [(str(as_text(row["word"])), int(row["rows"]) // parts) for row in rows if row["word"] is not None]
     return sorted(counts, key=lambda one: (-one[1], one[0]))
 
 
@@ -112,11 +115,16 @@ def _folded(name: str) -> str:
 
 def about_answers(votes: Votes, words: Words) -> str:
     """What to do about answers that cannot be read; empty where there is no column of answers."""
-    if not isinstance(votes.shape, Wide) and not (isinstance(votes.shape, Long) and votes.shape.outcome is not None):
+    if not _has_answers(votes):
         return ""
     codes = [word for word, _ in words if _may_be_a_code(votes, word)]
     missing = "" if not codes else f"if {codes[0]} means not answered, add {option('missing', codes[0])}; "
     return missing + NAME_THE_CODING
+
+
+def _has_answers(votes: Votes) -> bool:
+    """Whether there are columns of answers, which may be coded."""
+    return isinstance(votes.shape, Wide) or (isinstance(votes.shape, Long) and votes.shape.outcome is not None)
 
 
 def _may_be_a_code(votes: Votes, word: str) -> bool:
@@ -130,12 +138,11 @@ def _may_be_a_code(votes: Votes, word: str) -> bool:
 def codings(votes: Votes) -> tuple[str, ...]:
     """Which common codings fit the outcomes that are written; only the data holder may choose one by looking."""
     rows = votes.rows(numbered=True)
-    answers = isinstance(votes.shape, Wide) or (isinstance(votes.shape, Long) and votes.shape.outcome is not None)
-    if not answers or "said" not in rows.columns:
+    if not _has_answers(votes) or "said" not in rows.columns:
         return ()
     values = collect(votes.source, rows.select(said=lowered(trimmed(rows.said))).distinct().limit(MOST_VALUES + 1))
     said = sorted({value or "" for value in values["said"].to_pylist()} - {""})
-    if not (fit := fitting(said)) or votes.shape.words.declared:  # type: ignore[attr-defined]  # as checked above
+    if not (fit := fitting(said)) or votes.shape.words.declared:  # type: ignore[attr-defined]  # such shapes have words
         return ()
     return (f"the outcomes {', '.join(said)} fit {' and '.join(f'--outcomes {coding}' for coding in fit)}",)
 
@@ -167,7 +174,7 @@ def alike(votes: Votes) -> str:
         return ""
     rows = votes.rows()
     people = rows.filter(rows.person.notnull()).select("person").distinct().limit(MOST_IDS + 1)
-    ids = [str(_text(one)) for one in collect(votes.source, people)["person"].to_pylist()]
+    ids = [str(as_text(one)) for one in collect(votes.source, people)["person"].to_pylist()]
     if len(ids) > MOST_IDS:
         return f"more than {MOST_IDS:,} people: whether their ids differ only in {ALIKE} was not looked at"
     sets = _sets(ids)

@@ -72,10 +72,6 @@ class Parsed:
         parsed._require_simple()
         return parsed
 
-    @property
-    def _from(self) -> Any:
-        return self.tree.args.get("from_") or self.tree.args.get("from")
-
     def _require_simple(self) -> None:
         """Refuse every part of a SELECT but its columns, one table and a condition."""
         from sqlglot import exp
@@ -84,7 +80,7 @@ class Parsed:
         for name, value in self.tree.args.items():
             if value not in (None, False, []) and name not in known:
                 raise NotByRowError(f"it has {self._words(value)}")
-        source = None if self._from is None else self._from.this
+        source = _source_of(self.tree)
         if type(source) is not exp.Table or type(source.this) is not exp.Identifier:
             raise NotByRowError("it does not read from one table")
         more = {name for name, value in source.args.items() if value not in (None, False, [])}
@@ -100,7 +96,7 @@ class Parsed:
     @property
     def table(self) -> tuple[str, ...]:
         """The name of its table; PostgreSQL takes a name without quotes in lower case."""
-        parts = (self._from.this.args.get(part) for part in ("catalog", "db", "this"))
+        parts = (_source_of(self.tree).args.get(part) for part in ("catalog", "db", "this"))
         fold = self.dialect == "postgres"
         return tuple(p.this.lower() if fold and not p.args.get("quoted") else p.this for p in parts if p is not None)
 
@@ -109,7 +105,7 @@ class Parsed:
         from sqlglot import exp
 
         tree = self.tree.copy()
-        source = (tree.args.get("from_") or tree.args.get("from")).this
+        source = _source_of(tree)
         where = tree.args.get("where")
         made_from = [(one.alias_or_name, self._columns(one, source, columns)) for one in tree.expressions]
         if where is None:
@@ -147,6 +143,12 @@ class Parsed:
                     raise NotByRowError(f"{self._words(node)} is not a column of its table")
                 used.append(meant)
         return used
+
+
+def _source_of(tree: Any) -> Any:
+    """What a SELECT reads from, if it says so; versions of sqlglot differ in the name."""
+    clause = tree.args.get("from_") or tree.args.get("from")
+    return None if clause is None else clause.this
 
 
 def refused(reason: str) -> VotesError:
