@@ -1,4 +1,4 @@
-"""Docs that cannot drift: what scripts wrote is current, and what is named is there; test_pages.py runs the examples."""
+"""Docs that cannot drift: what scripts wrote is current, what is named is there; test_pages.py runs the examples."""
 
 from __future__ import annotations
 
