@@ -176,10 +176,12 @@ def test_a_tally_gives_every_view_again(scale: Any, tmp_path: Path) -> None:
     """Whatever the reader chose: method, ridge, level, scale, anchor, and how many items are shown."""
     tally = qr.noisy_tally(votes(), PEOPLE, method="bradley-terry", mechanism="laplace")
     tally.to_json(tmp_path / "tally.json")
-    anchor = ("tea", 1200.0) if scale == "elo" else None
+    last = qr.rerank(tally, method="bradley-terry").ranking[-1].item  # which is not shown
+    anchor = (last, 1200.0) if scale == "elo" else None
     release = qr.rerank(
         tally, method="bradley-terry", gamma=3.0, level=0.8, simultaneous=True, scale=scale, anchor=anchor
     )
+    assert release.anchor == anchor
     checked = verify(subject_of(release.top(3), tmp_path), tally=tmp_path / "tally.json")
     assert verdicts(checked)["tally"] is Verdict.HOLDS, checked.reason
 

@@ -12,8 +12,7 @@ from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.evidence.subject import Subject
 from quietrank.pipeline import Request, release_of
 from quietrank.publish.grouped import GroupedRelease
-from quietrank.publish.release import Release
-from quietrank.publish.view import Scale, View
+from quietrank.publish.view import View
 from quietrank.statistics.method import Ties
 
 ALIKE = 1e-7
@@ -46,7 +45,7 @@ def _requests(subject: Subject) -> Iterator[Request]:
     """What was asked for, from what the release says: its ridge was chosen or given, so both are tried."""
     _, release = subject.releases[0]
     certainty = release.certainty
-    view = View(scale=release.scale, anchor=_anchor(release))
+    view = View(scale=release.scale, anchor=release.anchor)
     if certainty is not None:
         view = replace(view, level=certainty.level, simultaneous=certainty.simultaneous)
     overall = isinstance(subject.result, GroupedRelease) and subject.result.overall is not None
@@ -54,14 +53,6 @@ def _requests(subject: Subject) -> Iterator[Request]:
     ridges = {"auto": None} | ({} if release.gamma is None else {release.gamma: None})
     for gamma in ridges:
         yield Request.of("auto", release.method, gamma, view=view, overall=overall, ties=ties)  # type: ignore[arg-type]
-
-
-def _anchor(release: Release) -> tuple[str, float] | None:
-    """An item of Elo points without an interval is the one that the others are relative to."""
-    if release.scale is not Scale.ELO:
-        return None
-    fixed = [row for row in release if row.score_low == row.score == row.score_high]
-    return (fixed[0].item, fixed[0].score) if len(fixed) == 1 else None
 
 
 def _differences(published: Any, remade: Any, place: str = "") -> Iterator[str]:

@@ -156,6 +156,8 @@ class Release(Published):
     """the condition that rows had to meet to be counted"""
     set_size: int = 2
     """how many items a vote was about, at most: more than 2 for best–worst sets"""
+    anchor: tuple[str, float] | None = None
+    """of Elo points: the item that scores and intervals are relative to, shown or not, and its score"""
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -219,6 +221,7 @@ class Release(Published):
             "ties": None if self.ties is None else asdict(self.ties),
             "where": self.where,
             **({"set_size": self.set_size} if self.set_size > 2 else {}),
+            **({} if self.anchor is None else {"anchor": list(self.anchor)}),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -275,6 +278,7 @@ class Release(Published):
                 ties=_ties(values.get("ties")),
                 where=None if values.get("where") is None else text(values["where"]),
                 set_size=_set_size(values.get("set_size", 2)),
+                anchor=_anchor(values.get("anchor")),
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
@@ -310,6 +314,16 @@ def _set_size(value: Any) -> int:
     if size is None or size < 2:
         raise ValueError("its sets have no size")
     return size
+
+
+def _anchor(values: Any) -> tuple[str, float] | None:
+    if values is None:
+        return None
+    item, score = a_list(values)
+    points = figure(score)
+    if points is None:
+        raise ValueError("its anchor has no score")
+    return text(item), points
 
 
 def _certainty(values: Any) -> Certainty | None:
@@ -374,7 +388,7 @@ def make_release(
     return Release(
         tuple(rows), noisy.privacy, noisy.record, estimate.method.value, (*estimate.assumptions, *notes),
         estimate.gamma, ledger_entry=noisy.ledger_entry, scale=view.scale, certainty=certainty, scatter=noisy.scatter,
-        limit=noisy.limit, ties=ties, where=noisy.where, set_size=noisy.items.shown,
+        limit=noisy.limit, ties=ties, where=noisy.where, set_size=noisy.items.shown, anchor=view.anchor,
     )  # fmt: skip
 
 

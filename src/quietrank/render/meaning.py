@@ -104,6 +104,9 @@ def meaning(release: Release) -> list[str]:
     if release.set_size > 2:
         score = SCORES_OF_SETS.get(release.method, score)
     scores = [score] if score else []
+    if release.anchor is not None:
+        item, points = release.anchor
+        scores.append(f"Scores and intervals are relative to {item}, which is set to {plain_number(points)}.")
     if release.certainty is None:
         return [*scores, "No intervals are known for this ranking, so how sure its order is cannot be said."]
     return [*scores, *_of_certainty(release.certainty)]
