@@ -3,7 +3,6 @@ run in part."""
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.effort import effort
 from tests.servers.keepers import Keeper, duckdb_file, postgres_database, spark_views
 from tests.servers.postgres import PostgresServer, postgres_server
 from tests.servers.spark import spark_session
@@ -18,23 +18,23 @@ from tests.servers.spark import spark_session
 QUIET: dict[str, Any] = {
     "derandomize": True, "deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]
 }  # fmt: skip
-settings.register_profile("quick", max_examples=10, **QUIET)
-settings.register_profile("thorough", max_examples=100, **QUIET)
-settings.load_profile(os.environ.get("QUIETRANK_EXAMPLES", "quick"))
+settings.register_profile("quietrank", max_examples=effort(10, 100), **QUIET)
+settings.load_profile("quietrank")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked `few(n)`, n cases that lie evenly among all are always run; the others are slow. Of one marked
-    `few_here(n)`, whose other cases are on servers, the others are run with these."""
+    """Of a test marked `few(n)`, n cases that lie evenly among all are always run, here and on servers; the others are
+    slow. Of one marked `few_here(n)`, whose other cases are on servers, the others are run with these."""
     _keep_few(items, "few", pytest.mark.slow)
     _keep_few(items, "few_here", pytest.mark.engines)
 
 
 def _keep_few(items: list[pytest.Item], name: str, others: pytest.MarkDecorator) -> None:
-    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    cases: dict[tuple[str, bool], list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker(name) is not None and item.get_closest_marker(others.name) is None:
-            cases[item.nodeid.partition("[")[0]].append(item)
+            on_servers = item.get_closest_marker("engines") is not None
+            cases[item.nodeid.partition("[")[0], on_servers].append(item)
     for same in cases.values():
         marker = same[0].get_closest_marker(name)
         assert marker is not None

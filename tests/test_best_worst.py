@@ -92,7 +92,7 @@ SETTINGS: dict[str, tuple[qr.Privacy, dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_every_design_gives_a_release_with_intervals(setting: str, tmp_path: Path) -> None:
     """Saved, loaded and made again it is the same; its notes say what a vote is; its labels are honest."""
     privacy, options, method, statistic = SETTINGS[setting]
@@ -115,6 +115,7 @@ def test_every_design_gives_a_release_with_intervals(setting: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("privacy", [UNIFORM, PUBLIC], ids=["uniform", "public"])
+@pytest.mark.few(1)
 def test_scores_are_those_of_the_model_and_not_stretched(privacy: qr.Privacy) -> None:
     """With hardly any noise they come near the truth, and their intervals hold it; Bradley–Terry is twice as far."""
     theta, votes = some()

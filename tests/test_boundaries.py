@@ -118,6 +118,7 @@ def test_only_mechanisms_draw_noise() -> None:
 
 
 @pytest.mark.parametrize("library", ["opendp", "flint", "secrets"])
+@pytest.mark.few(2)
 def test_only_the_noise_package_is_random(library: str) -> None:
     """OpenDP and interval arithmetic are used by the noise package and nobody else, but for the curve of Gaussian
     noise, which is a number; a ledger draws its ids alone, and the app what opens its door."""

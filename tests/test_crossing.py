@@ -80,6 +80,7 @@ def _has_scale(deviations: np.ndarray[tuple[int], np.dtype[np.float64]], scale: 
 
 
 @pytest.mark.parametrize(("which", "statistic"), CASES)
+@pytest.mark.few(7)
 def test_the_released_noise_has_the_derived_scale(which: str, statistic: Statistic) -> None:
     """For every unit × neighbours × design the noise is Laplace(Δ/ε); scales 25 % off either way are rejected."""
     privacy = BY_ID[which]

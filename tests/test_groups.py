@@ -46,6 +46,7 @@ from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.snapshot import FLAWS
 from quietrank.votes.tallies import Tally
+from tests.effort import effort
 from tests.helpers import COLUMNS, ITEMS, PAIRINGS, PRIVACIES, privacy_id, write_csv
 from tests.steps import (
     COUNTS,
@@ -72,7 +73,7 @@ Row = tuple[str, str, str, str, str | None]
 ONE_PER_PAIR = Privacy(1, "person", one_per_pair=True, max_per_person=2)
 CLIPPED = Privacy(1, "person", delta=1e-6, max_per_person=3, clip=1.5)
 EACH_VOTE, EACH_PERSON = Privacy(1, "comparison"), Privacy(1, "person", max_per_person=3)
-few = settings(max_examples=12)
+few = settings(max_examples=effort(4, 25))
 
 
 def read(rows: list[Row], **options: Any) -> Votes:
@@ -159,7 +160,7 @@ BOUNDED = {
 @pytest.mark.parametrize("bounded", BOUNDED)
 @given(rows=grouped_votes())
 @few
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_tallies_of_groups_are_the_definition(bounded: str, rows: list[Row]) -> None:
     """Counting all groups in one pass equals adding up by hand, exactly, by item and by pair."""
     privacy, clip = BOUNDED[bounded]
@@ -168,7 +169,7 @@ def test_the_tallies_of_groups_are_the_definition(bounded: str, rows: list[Row])
 
 @pytest.mark.parametrize("skip_invalid", [False, True])
 @pytest.mark.parametrize("bounded", BOUNDED)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_all_joins_together_are_the_definition(bounded: str, skip_invalid: bool) -> None:
     """With a list of askable pairs, and as an Ibis table of the user's, every join of the chain takes part."""
     import ibis
@@ -209,6 +210,7 @@ BAD: dict[str, list[Row]] = {
 
 @pytest.mark.parametrize("count", [tally_groups, tally_pairs_of_groups])
 @pytest.mark.parametrize("flaw", BAD)
+@pytest.mark.few(2)
 def test_every_flaw_of_groups_is_refused_with_its_remedy(flaw: str, count: Any) -> None:
     """The message says what is wrong, in how many rows, and what to do; a person counts with all their rows."""
     with pytest.raises(VotesError) as refused:
@@ -221,6 +223,7 @@ def test_every_flaw_of_groups_is_refused_with_its_remedy(flaw: str, count: Any) 
 
 
 @pytest.mark.parametrize("bounded", BOUNDED)
+@pytest.mark.few(2)
 def test_skipping_drops_bad_rows_and_people_in_several_groups_whole(bounded: str) -> None:
     """The tallies are those of the good rows; a row of an unknown group does not make its person inconsistent."""
     privacy, clip = BOUNDED[bounded]
@@ -414,7 +417,7 @@ def _worst(privacy: Privacy, mechanism: str, statistic: Statistic, *, groups: bo
 
 
 @pytest.mark.parametrize(("privacy", "mechanism", "statistic"), CASES, ids=_case_id)
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 def test_no_unit_loses_more_than_epsilon_over_all_groups(
     privacy: Privacy, mechanism: str, statistic: Statistic
 ) -> None:
@@ -434,6 +437,7 @@ MATTERS = [
 
 
 @pytest.mark.parametrize(("privacy", "mechanism", "statistic", "loss"), MATTERS, ids=_case_id)
+@pytest.mark.few(2)
 def test_noise_for_one_group_would_be_caught(
     privacy: Privacy, mechanism: str, statistic: Statistic, loss: float
 ) -> None:
@@ -490,7 +494,7 @@ def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", [method.value for method in Method])
 @pytest.mark.parametrize("privacy", [p for p in PRIVACIES if p.design is not Design.PUBLIC], ids=privacy_id)
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_a_grouped_release_is_a_function_of_the_noisy_values(
     no_votes_in_the_values: None, privacy: Privacy, method: MethodWord
 ) -> None:
@@ -587,6 +591,7 @@ class Recording:
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "zonotope", "perturbed-mle"])
+@pytest.mark.few(2)
 def test_all_groups_are_paid_for_once_and_before_any_noise(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One debit of ε; if it is refused nothing is drawn; every release carries its entry."""
     privacy = Privacy(1, "person", one_per_pair=True, delta=1e-6 if mechanism == "gaussian" else 0.0)
@@ -639,7 +644,7 @@ def test_no_default_gamma_comes_from_the_size_of_a_group() -> None:
 
 @pytest.mark.parametrize("privacy", PRIVACIES, ids=privacy_id)
 @pytest.mark.parametrize("method", [method.value for method in Method])
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 def test_every_group_is_ranked_by_the_same_method(privacy: Privacy, method: MethodWord, tmp_path: Path) -> None:
     """All groups in the declared order, both ways through JSON, with a group column in table, CSV and text."""
     release = qr.rank_by_group(read(GOOD), privacy, method=method)

@@ -155,7 +155,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("bound", "neighbours", "design", "statistic"), CASES, ids=str)
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 def test_no_person_loses_more_than_promised(bound: str, neighbours: Any, design: Any, statistic: Statistic) -> None:
     """Replaced, added, removed or answering otherwise, with votes in one group or in both; and the bound is reached."""
     mechanism, bounds = BOUNDS[bound]
@@ -234,7 +234,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("fault", PLANTED)
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search above finds each of these: it loses so many times what was promised."""
     plant, bound, statistic, times = PLANTED[fault]

@@ -34,6 +34,7 @@ from quietrank.statistics.method import Method
 from quietrank.votes import tally
 from quietrank.votes.tallies import PeopleByVotes
 from quietrank.votes.tally import taking
+from tests.effort import effort
 from tests.helpers import Vote, from_arrow
 
 ITEMS = ("A1", "b c", "ç", "Ω")
@@ -59,7 +60,7 @@ def cast(person: str, count: int) -> list[Vote]:
 # ---- the histogram --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=effort(5, 25), deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6))
 def test_everybody_is_in_one_bin(counts: list[int]) -> None:
     """Bin k has the people with 2^k to 2^(k+1) − 1 votes, and the last those with more; with one answer per pair it is
@@ -71,6 +72,7 @@ def test_everybody_is_in_one_bin(counts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("privacy", [AUTO, ONE_PER_PAIR], ids=["weight", "pairs"])
+@pytest.mark.few(1)
 def test_one_person_moves_it_by_two(privacy: Privacy) -> None:
     """All small numbers of votes of the person who is replaced, and none at all; 2 is reached and never exceeded."""
     others = cast("x", 3) + cast("y", 9)
@@ -96,7 +98,7 @@ def test_the_noise_covers_it(neighbours: Any, reach: int, groups: tuple[str, ...
 def test_the_audit_sees_a_person_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: everybody is counted six times. The bounds check of the audit complains."""
     case = make_case(LAPLACE, "person", method=Method.NET_WINS, epsilon=1.0, items=3, max_per_person=2)
-    assert bounds.check(case, 3, beside=1).complaints == ()
+    assert bounds.check(case, 1, beside=1).complaints == ()
     honest = tally.Taken.people_by_votes
 
     def smeared(self: Any, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
@@ -104,7 +106,7 @@ def test_the_audit_sees_a_person_counted_twice(monkeypatch: pytest.MonkeyPatch) 
         return replace(exact, counts=exact.counts + 5 * np.roll(exact.counts, 1))
 
     monkeypatch.setattr(tally.Taken, "people_by_votes", smeared)
-    assert any("histogram" in complaint for complaint in bounds.check(case, 2, beside=1).complaints)
+    assert any("histogram" in complaint for complaint in bounds.check(case, 1, beside=1).complaints)
 
 
 # ---- one payment ----------------------------------------------------------------------------------------------------
@@ -132,6 +134,7 @@ def recorded(draw: Callable[..., Any], events: list[str]) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("share", ["auto", 0])
+@pytest.mark.few(2)
 def test_everything_is_debited_once_and_first(monkeypatch: pytest.MonkeyPatch, delta: float, share: Any) -> None:
     """One debit of the whole ε, before the histogram is drawn; in zCDP the sum of the parts."""
     events: list[str] = []
@@ -155,7 +158,7 @@ def test_everything_is_debited_once_and_first(monkeypatch: pytest.MonkeyPatch, d
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.7, 3.3])
 @pytest.mark.parametrize("share", ["auto", 0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 def test_the_parts_never_exceed_epsilon(epsilon: float, share: Any, delta: float, tmp_path: Path) -> None:
     """A budget of ε pays for it, whatever the parts add up to in binary; without δ it is empty afterwards."""
     budget = epsilon if delta == 0 else 1.01 * epsilon
@@ -208,6 +211,7 @@ def test_a_public_design_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "zonotope", "gaussian", "perturbed-mle"])
+@pytest.mark.few(2)
 def test_every_mechanism_takes_a_chosen_limit(mechanism: Any) -> None:
     needed: dict[str, dict[str, Any]] = {"zonotope": {"one_per_pair": True}, "gaussian": {"delta": 1e-6}}
     privacy = Privacy(4, "person", max_per_person="auto", **needed.get(mechanism, {}))
@@ -278,6 +282,7 @@ TAILS: dict[str, Callable[[np.random.Generator, int], Any]] = {
 
 @pytest.mark.parametrize(("people", "most"), [(5000, 1.15), (300, 1.4)])
 @pytest.mark.parametrize("tail", TAILS)
+@pytest.mark.few(2)
 def test_it_is_nearly_as_good_as_the_best_in_hindsight(tail: str, people: int, most: float) -> None:
     """The median, over samples and noise, of the error at the chosen limit over that of the best limit at the whole ε;
     errors from everybody's exact number of votes (benchmarks/limit measures them on releases)."""

@@ -33,6 +33,7 @@ from quietrank.promise.items import Items
 from quietrank.promise.promise import Bounded, Promise
 from quietrank.statistics.method import Method
 from quietrank.votes.tally import counting
+from tests.effort import effort
 from tests.helpers import Vote, from_arrow
 
 ITEMS = ("A1", "b c", "ç", "Ω")
@@ -95,9 +96,9 @@ def by_definition(votes: Sequence[Vote], promise: Promise, expected: Expected, m
 
 @pytest.mark.parametrize("privacy", PROMISES, ids=["one-per-pair", "L = 3"])
 @pytest.mark.parametrize("around", Around)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=effort(3, 25), deadline=None)
 @given(data=st.data())
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_the_scatter_is_its_definition(around: Around, privacy: qr.Privacy, data: st.DataObject) -> None:
     """In whole steps, the sum over people of min(‖r‖², C²)."""
     votes = [vote for k in range(3) for vote in data.draw(votes_of(f"p{k}"))]
@@ -110,9 +111,9 @@ def test_the_scatter_is_its_definition(around: Around, privacy: qr.Privacy, data
 
 
 @pytest.mark.parametrize("around", Around)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=effort(3, 25), deadline=None)
 @given(data=st.data())
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_one_person_moves_it_by_no_more_than_the_bound(around: Around, data: st.DataObject) -> None:
     """Replaced or removed, whatever is expected of them; the cap is what holds."""
     promise = Promise(data.draw(st.sampled_from(PROMISES)), Items(ITEMS))

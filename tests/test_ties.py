@@ -192,6 +192,7 @@ PROMISES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("words", PROMISES, ids=str)
+@pytest.mark.few(2)
 def test_a_release_has_a_chance_of_ties(votes: Votes, words: dict[str, Any]) -> None:
     """At a generous ε it is near the truth and inside its interval or near it; the release comes back from JSON."""
     release = qr.rank(votes, qr.Privacy(50, **words), ties="davidson")
@@ -239,6 +240,7 @@ def test_ties_go_with_scores_from_counts_only(votes: Votes, words: dict[str, Any
 
 
 @pytest.mark.parametrize("words", PROMISES, ids=str)
+@pytest.mark.few(2)
 def test_a_saved_tally_gives_both_models(votes: Votes, words: dict[str, Any], tmp_path: Path) -> None:
     tally = qr.noisy_tally(votes, qr.Privacy(50, **words), ties="davidson")
     tally.to_json(tmp_path / "tally.json")

@@ -51,6 +51,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("privacy", EVERY, ids=lambda privacy: f"{privacy.unit}-{privacy.neighbours}")
+@pytest.mark.few(3)
 def test_the_first_are_named(privacy: Privacy) -> None:
     """At an ε that promises little, the list is the one of the votes."""
     release = qr.top(votes(), privacy, 2)
@@ -61,6 +62,7 @@ def test_the_first_are_named(privacy: Privacy) -> None:
 
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential", "laplace", "gaussian"])
 @pytest.mark.parametrize("method", ["net-wins", "wins"])
+@pytest.mark.few(3)
 def test_every_mechanism_names_them(mechanism: Any, method: Any) -> None:
     privacy = Privacy(50, "person", max_per_person=10, delta=1e-3)
     release = qr.top(votes(), privacy, 1, mechanism=mechanism, method=method)
@@ -145,6 +147,7 @@ def test_what_is_refused_is_not_paid_for(words: Any, more: Any, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-6, 1e-8])
+@pytest.mark.few(2)
 def test_any_delta_goes_with_a_chosen_limit(delta: float, tmp_path: Path) -> None:
     """However it rounds in binary; and a budget of exactly this pays for it."""
     privacy = Privacy(1, "person", delta=delta, max_per_person="auto")

@@ -641,6 +641,7 @@ def test_the_table_is_long() -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.few(53)
 def test_a_wrong_call_is_refused_in_one_sentence(world: World, name: str) -> None:
     """An error of ours, with Python's names and no option of the command line; nothing is written or spent."""
     call, message = REFUSED[name]
@@ -655,6 +656,7 @@ def test_a_wrong_call_is_refused_in_one_sentence(world: World, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
+@pytest.mark.few(28)
 def test_an_unusual_call_is_accepted(world: World, name: str) -> None:
     """Numbers and lists of every kind mean what they say."""
     call, expected = ACCEPTED[name]

@@ -167,6 +167,7 @@ def test_an_order_that_fails_is_forgotten_unless_it_was_paid_for(scratch: Path, 
 
 
 @pytest.mark.parametrize("when", CRASHES)
+@pytest.mark.few(2)
 def test_a_crash_at_every_step(
     scratch: Path, wish: Wish, ledger: qr.Ledger, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

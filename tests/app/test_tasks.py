@@ -123,7 +123,7 @@ def test_chances_of_a_list() -> None:
 
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("only_top", [None, 2])
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 def test_every_promise_can_be_foreseen(survey: Survey, promise: str, only_top: int | None) -> None:
     """The sizes of a file are those that a forecast takes."""
     looked = tasks.look(nobody, survey)
@@ -140,7 +140,7 @@ def test_every_promise_can_be_foreseen(survey: Survey, promise: str, only_top: i
 
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("only_top", [None, 1])
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 def test_the_offer_is_what_is_paid_and_promised(
     survey: Survey, ledger: qr.Ledger, promise: str, only_top: int | None, tmp_path: Path
 ) -> None:

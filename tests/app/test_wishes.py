@@ -37,7 +37,7 @@ def survey(tmp_path: Path) -> Survey:
 
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("only_top", [None, 1])
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 def test_the_command_makes_the_same_promise(
     survey: Survey,
     promise: str,

@@ -33,7 +33,7 @@ UNIT = ("u", "v 2")
 
 
 @pytest.mark.parametrize("case", FEW, ids=lambda case: case.name)
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_bounds_hold_and_are_reached(case: Case) -> None:
     """Short form: one case of each norm."""
     found = bounds.check(case, 4, beside=1)

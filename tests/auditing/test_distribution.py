@@ -5,21 +5,26 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from quietrank.auditing import case_lists, checks, distribution, neighbours
+from quietrank.auditing import case_lists, checks, distribution, list_law, neighbours
 from quietrank.auditing.cases import Case
 from quietrank.auditing.distribution import gaussian_cdf, laplace_cdf, lattice_fit, pearson
 from quietrank.auditing.seal import truncated_cdf
+from quietrank.noise.selection import TopNoise
 
-CASES = list(case_lists.noise_cases(1.0, quick=False))
+ALL = list(case_lists.noise_cases(1.0, quick=False))
+CASES, LISTS = (
+    [case for case in ALL if isinstance(case.calibrated.noise, TopNoise) is lists] for lists in (False, True)
+)
 LEVEL = 1e-8
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_the_noise_of_every_kind_fits_its_law(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     """As drawn by the one crossing; and noise a quarter too small or too large does not fit."""
     calibrated = case.calibrated
@@ -29,6 +34,20 @@ def test_the_noise_of_every_kind_fits_its_law(case: Case, tmp_path_factory: pyte
     for factor in (0.75, 1.3):
         off = np.round(drawn * factor).astype(np.int64)
         assert min(fit.p_value for fit in distribution.fits(calibrated, off)) < LEVEL
+
+
+@pytest.mark.parametrize("case", LISTS, ids=lambda case: case.name)
+@pytest.mark.few(1)
+def test_lists_have_their_exact_probabilities(
+    case: Case, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As drawn by the one crossing; and they do not fit those of noise three times as large."""
+    sides = checks._tallies(case, neighbours.worst(case), tmp_path_factory.mktemp("audit"))
+    assert min(fit.p_value for fit in distribution.list_fits(case.calibrated, sides, 1500)) > LEVEL
+    honest = list_law.all_lists
+    louder = lambda noise, counts: honest(replace(noise, scale=3 * noise.scale), counts)  # noqa: E731
+    monkeypatch.setattr(list_law, "all_lists", louder)
+    assert min(fit.p_value for fit in distribution.list_fits(case.calibrated, sides, 1500)) < LEVEL
 
 
 @pytest.mark.parametrize("scale", [0.7, 3.0, 40.0])

@@ -10,6 +10,7 @@ from quietrank.auditing.growing import Growth
 
 
 @pytest.mark.parametrize("case", list(case_lists.growing_cases(1.0, quick=True)), ids=lambda case: case.name)
+@pytest.mark.few(1)
 def test_a_file_that_grows_while_it_is_counted_breaks_no_bound(case: Case) -> None:
     """Weights and sums come from one reading, whenever twenty thousand votes of one person are appended."""
     found = growing.check(case, tries=5)

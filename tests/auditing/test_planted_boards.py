@@ -350,7 +350,7 @@ def _name(value: object) -> str:
     [pytest.param(*fault, marks=[pytest.mark.slow] * (fault[0] in ELSEWHERE)) for fault in FAULTS],
     ids=_name,
 )
-@pytest.mark.few(9)
+@pytest.mark.few(4)
 def test_every_planted_fault_of_boards_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, case: BoardCase, schedule: Schedule, complaint: str
 ) -> None:
@@ -360,6 +360,7 @@ def test_every_planted_fault_of_boards_is_caught(
 
 
 @pytest.mark.parametrize(("plant", "case", "complaint"), OF_NOISE, ids=_name)
+@pytest.mark.few(2)
 def test_every_planted_fault_of_the_noise_of_boards_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, case: BoardCase, complaint: str
 ) -> None:

@@ -699,6 +699,7 @@ def _each_once() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("plant", "attack", "case", "complaint"), list(_each_once()), ids=_name)
+@pytest.mark.few(14)
 def test_every_planted_fault_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, attack: Callable[[Case], Finding], case: Case, complaint: str
 ) -> None:
@@ -710,7 +711,7 @@ def test_every_planted_fault_is_caught(
 
 
 @pytest.mark.parametrize(("attack", "case"), ONE_OF_EACH, ids=_name)
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_without_a_fault_each_kind_of_check_passes(attack: Callable[[Case], Finding], case: Case) -> None:
     """So that it was the fault that was caught. CI runs the quick audit, in which all kinds of cases pass."""
     found = attack(case)

@@ -155,7 +155,7 @@ def _ids(part: Any) -> str:
 
 
 @pytest.mark.parametrize(("plant", "check", "case"), FAULTS, ids=_ids)
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 def test_a_planted_fault_is_caught(
     plant: Plant, check: Callable[[Case], Any], case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,12 +168,13 @@ def test_a_planted_fault_is_caught(
     [(bounds, TWO_OF_PEOPLE), (bounds, MOVED), (loss, TWO), (fit, TWO), (fit, GUMBEL), (black_box, VOTES)],
     ids=_ids,
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_without_a_fault_the_audit_passes(check: Callable[[Case], Any], case: Case) -> None:
     assert check(case).passed, check(case).detail
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.few(2)
 def test_the_lower_bound_is_near(epsilon: float) -> None:
     """What the black box proves of ε: the exact loss of the pair that it attacks is all of it."""
     finding = loss(VOTES.of_epsilon(epsilon))

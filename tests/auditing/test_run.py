@@ -67,6 +67,7 @@ def test_a_failure_is_told() -> None:
 
 
 @pytest.mark.parametrize("sound", [True, False])
+@pytest.mark.few(1)
 def test_the_command_prints_and_says_by_its_exit_code(monkeypatch: pytest.MonkeyPatch, sound: bool) -> None:
     """Results to stdout; 0 if all checks pass, 1 if one fails."""
     monkeypatch.setattr(run, "audit", partial(run.audit, risk=RISK, workers=None) if sound else _failing)

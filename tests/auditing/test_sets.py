@@ -91,7 +91,7 @@ def wrong_answers_dropped_under_a_public_design(monkeypatch: pytest.MonkeyPatch)
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_every_fault_of_sets_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Any, case: Case, complaint: str) -> None:
     """The check fails, and says why."""
     plant(monkeypatch)

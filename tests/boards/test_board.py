@@ -120,6 +120,7 @@ def test_weeks_are_seven_days(tmp_path: Path, exact: list[Encoded]) -> None:
     ],
     ids=["text", "offset", "seconds", "milliseconds", "seconds as text", "times", "times with a zone"],
 )
+@pytest.mark.few(2)
 def test_a_day_may_be_written_in_many_ways(cells: Any, tmp_path: Path, exact: list[Encoded]) -> None:
     """All of these are the second day, in UTC."""
     board = new_board(tmp_path)

@@ -30,7 +30,8 @@ def kill_updates(folder: Path, rounds: int, seed: int, *words: str) -> dict[str,
 
 
 @pytest.mark.parametrize("words", [(), ("pure",)], ids=["gaussian", "pure"])
-@pytest.mark.parametrize("rounds", [12, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [5, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.few(1)
 def test_every_day_is_published_once_whatever_is_killed(rounds: int, words: tuple[str, ...], tmp_path: Path) -> None:
     """kill -9 at random moments: each day once, nothing that was shown changes, the same votes are counted as without
     any fault, the files agree, and nothing is left behind."""

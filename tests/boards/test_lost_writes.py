@@ -254,7 +254,7 @@ def report(what: str, found: Found) -> None:
 
 def test_whatever_was_not_synced_may_be_lost(layer: Path, tmp_path: Path) -> None:
     """A few of the losses while a board is made, updated, given long lines, and somebody is forgotten."""
-    report("few", explore(layer, tmp_path, [MAKE, WIDE, FORGET], FEW, most=3))
+    report("few", explore(layer, tmp_path, [MAKE, WIDE, FORGET], FEW, most=1))
 
 
 @pytest.mark.slow
@@ -318,8 +318,8 @@ def go_on(layer: Path, folder: Path, jobs: list[Job], most: int) -> None:
 
 
 def test_one_fault_after_another(layer: Path, tmp_path: Path) -> None:
-    """A few kills, full disks and failing syncs; then the same update again, and a power cut within it."""
-    jobs = [broken("kill", 13), broken("kill", 30), broken("write", 4), broken("sync", 5, for_good=True)]
+    """A kill, and a sync that fails for good; then the same update again, and a power cut within it."""
+    jobs = [broken("kill", 13), broken("sync", 5, for_good=True)]
     go_on(layer, tmp_path, jobs, most=1)
 
 

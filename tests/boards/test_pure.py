@@ -88,7 +88,7 @@ WORST = {
 
 @pytest.mark.usefixtures("with_tents")
 @pytest.mark.parametrize("name", WORST)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_whole_loss_is_reached(name: str, tmp_path: Path, exact: list[Encoded]) -> None:
     """To 99 %, whenever somebody votes; votes that only move to another day stay in part in the same tents."""
     found = loss(tmp_path, *WORST[name], T, exact, max_per_person=3)

@@ -84,7 +84,7 @@ WORST = {
 
 
 @pytest.mark.parametrize("name", WORST)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_claimed_reach_is_reached(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To 99 %: the bound is not slack, whenever somebody votes."""
     one, other, neighbours = WORST[name]
@@ -102,7 +102,7 @@ def random_person(rng: np.random.Generator, T: int) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_whole_streams_move_no_further_than_claimed(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One person's rows replaced by any others: that come on many days, late, vanish, return, and share their ids with
     those of others; with a window and without, in groups of days of any length."""

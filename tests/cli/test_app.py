@@ -60,6 +60,7 @@ def test_there_are_many_commands() -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.few(7)
 def test_help_shows_no_type_behind_a_switch(run: Run, words: tuple[str, ...]) -> None:
     """A switch takes no value; --help is one as well."""
     shown = run(*words, "--help")

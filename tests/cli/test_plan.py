@@ -89,6 +89,7 @@ def test_a_figure(run: Run, tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [KeyboardInterrupt, OSError, RuntimeError])
+@pytest.mark.few(2)
 def test_an_interrupted_figure_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: type[BaseException]
 ) -> None:
@@ -174,6 +175,7 @@ def test_the_error_of_the_simulation_is_shown(run: Run) -> None:
     ],
     ids=str,
 )
+@pytest.mark.few(4)
 def test_errors_name_the_remedy(run: Run, words: tuple[str, ...], code: int, remedy: str) -> None:
     """One line on stderr, nothing on stdout; 2 for wrong usage, 1 for what cannot be had."""
     exit_code, out, err = run(*words)

@@ -43,6 +43,7 @@ def test_every_method_is_reachable(run: Run, votes: Path, method: str) -> None:
 
 @pytest.mark.parametrize("calibration", ["tight", "published"])
 @pytest.mark.parametrize("unit", [VOTE, (*PEOPLE, "--comparisons-per-item", 3), (*PEOPLE, "--gamma", 60)])
+@pytest.mark.few(3)
 def test_the_perturbed_mle_is_reachable(run: Run, votes: Path, unit: tuple[object, ...], calibration: str) -> None:
     """Scores from inside the likelihood; the release tells how the noise was made and nothing of the solver."""
     words = ("--items", "x,y,z", "--mechanism", "perturbed-mle", "--calibration", calibration, "--format", "json")
@@ -70,6 +71,7 @@ BROKEN_ROWS = {
 
 
 @pytest.mark.parametrize("flaw", BROKEN_ROWS)
+@pytest.mark.few(2)
 def test_bad_rows_are_refused_or_skipped(run: Run, tmp_path: Path, flaw: str) -> None:
     """How many rows, which, and the remedy; --skip-invalid then goes through."""
     row, message = BROKEN_ROWS[flaw]
@@ -152,6 +154,7 @@ BROKEN_FILES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN_FILES)
+@pytest.mark.few(5)
 def test_a_broken_file_gets_one_line_and_no_output(run: Run, tmp_path: Path, name: str) -> None:
     """Every way a file can be wrong ends with exit code 1, one line, and nothing written."""
     content, message = BROKEN_FILES[name]
@@ -200,6 +203,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.few(8)
 def test_a_wrong_call_gets_one_line_with_a_remedy(run: Run, votes: Path, tmp_path: Path, case: str) -> None:
     """Exit code 2 for what is wrong in the command line alone, else 1; one line; nothing written."""
     words, code, message = REFUSED[case]
@@ -266,6 +270,7 @@ def test_rank_by_group_prints_every_group(run: Run, lands: Path, tmp_path: Path)
         (("--by", "land", "--groups", "nowhere.txt"), 1, "one group per line"),
     ],
 )
+@pytest.mark.few(2)
 def test_groups_that_cannot_be_are_refused(
     run: Run, lands: Path, words: tuple[str, ...], code: int, reason: str
 ) -> None:
@@ -334,6 +339,7 @@ def test_two_outputs_are_two_files(run: Run, lands: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["r.html", "r", "r.json.txt", "r.tsv", "r.db"])
+@pytest.mark.few(2)
 def test_a_release_is_not_written_under_a_misleading_name(run: Run, votes: Path, tmp_path: Path, name: str) -> None:
     """The ending says the format; another one is refused before anything is spent."""
     result = run("rank", votes, *VOTE, "--items", "x,y,z", "--out", tmp_path / name)
@@ -373,6 +379,7 @@ ENDINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("by", [(), BY_GROUP])
+@pytest.mark.few(2)
 def test_the_ranking_is_drawn(run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...], ending: str) -> None:
     """--plot writes the kind of file that its ending says, beside the release."""
     figure = tmp_path / f"figure{ending}"
@@ -418,6 +425,7 @@ METHODS = ("net-wins", "wins", "win-rate", "bradley-terry")
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("by", [(), BY_GROUP])
+@pytest.mark.few(2)
 def test_exact_values_are_for_the_data_holder(
     run: Run, lands: Path, tmp_path: Path, by: tuple[str, ...], method: str
 ) -> None:

@@ -33,6 +33,7 @@ def test_a_saved_tally_is_ranked_again_at_no_cost(run: Run, lands: Path, tmp_pat
         (("--gamma", "1"), 2, "gamma belongs to"),
     ],
 )
+@pytest.mark.few(2)
 def test_rerank_refuses_with_a_reason(
     run: Run, lands: Path, tmp_path: Path, words: tuple[str, ...], code: int, reason: str
 ) -> None:

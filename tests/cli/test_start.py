@@ -49,6 +49,7 @@ def parts(result: Outcome) -> tuple[list[str], str]:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.few(2)
 def test_the_command_that_it_prints_runs(
     run: Run, votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_secret_list_is_to_be_declared(run: Run, votes: Path, monkeypatch: pyt
         (("--items-from-votes", *ANSWERS["single votes"], "--asked", "nobody"), "--asked must be one of"),
     ],
 )
+@pytest.mark.few(3)
 def test_where_nobody_can_be_asked_the_option_is_named(
     run: Run, votes: Path, words: tuple[str, ...], reason: str
 ) -> None:

@@ -20,6 +20,7 @@ def release(run: Run, lands: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("shape", ["long", "arena"])
 @pytest.mark.parametrize("name", ["s.csv", "s.csv.gz", "s.parquet"])
+@pytest.mark.few(2)
 def test_synthetic_votes_feed_rank(run: Run, release: Path, tmp_path: Path, shape: str, name: str) -> None:
     """Every shape and format is read again, and standard error says what they are."""
     drawn = run("synthetic", release, "--votes", 50, "--shape", shape, "--out", tmp_path / name)

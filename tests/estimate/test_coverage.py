@@ -15,6 +15,7 @@ import quietrank as qr
 from quietrank.estimate.methods import expected_of
 from quietrank.promise.privacy import Privacy
 from quietrank.statistics.method import Method
+from tests.effort import effort
 from tests.helpers import silence
 from tests.people import (
     Known,
@@ -56,7 +57,7 @@ PROMISES = [
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("options", PROMISES, ids=lambda options: "-".join(str(value) for value in options.values()))
-@pytest.mark.few(9)
+@pytest.mark.few(2)
 def test_the_study_counts_as_the_library_does(
     cems: Population, options: dict[str, object], method: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def test_intervals_hold_for_people_whose_votes_hang_together(cems: Population) -
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.few(2)
 def test_rank_sets_say_something_and_hold(cems: Population, method: Method) -> None:
     """With 300 people at ε = 4 an item has at most 1.3 other ranks to be at, on average; and is at one of them."""
     (held,) = coverage(Setting(cems, 300, _full_answers(4.0, "uniform"), method), 40, seed=6)
@@ -111,7 +113,7 @@ def test_equal_items_are_seldom_told_apart() -> None:
     rng = np.random.default_rng(7)
     population = simulated(rng, np.zeros(6), [10] * 2000, tastes=1.0).with_mirror_images()
     setting = Setting(population, 300, Privacy(1.0, "person", max_per_person=10, design="uniform"), Method.NET_WINS)
-    one_item, any_item, wider = false_separations(setting, 400, seed=8)
+    one_item, any_item, wider = false_separations(setting, effort(150, 400), seed=8)
     assert 0.03 < one_item < 0.2
     assert 0.03 < any_item < 0.2
     assert wider == 0

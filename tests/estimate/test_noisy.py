@@ -48,7 +48,7 @@ def _same(first: object, second: object) -> bool:
 
 
 @pytest.mark.parametrize("made", MADE)
-@pytest.mark.few(20)
+@pytest.mark.few(3)
 def test_json_goes_both_ways_exactly(made: str, tmp_path: Path) -> None:
     """Values, law, promise, public design: what is read is what was written, for every mechanism and promise."""
     privacy, words = MADE[made]
@@ -75,7 +75,7 @@ def test_large_values_and_askable_pairs_survive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_rank_is_a_tally_ranked(method: MethodWord, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same noise gives the same release, in one go or by way of a file."""
     from quietrank.noise import knorm, lattice
@@ -180,6 +180,7 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.few(9)
 def test_damaged_and_foreign_files_are_refused(damage: str, tmp_path: Path) -> None:
     """With one clear sentence and a remedy, whatever is wrong."""
     values = tally_file.to_dict(qr.noisy_tally(from_arrow(VOTES), Privacy(1, "comparison")))

@@ -14,6 +14,7 @@ from quietrank.statistics.method import MethodWord
 
 @pytest.mark.parametrize("design", ["uniform", "private"])
 @pytest.mark.parametrize("method", ["net-wins", "win-rate", "bradley-terry"])
+@pytest.mark.few(2)
 def test_no_release_is_lost_for_want_of_intervals(design: str, method: MethodWord) -> None:
     """Counts that noise has moved anywhere, up to a million times too far, still give a release: it was paid for."""
     privacy = qr.Privacy(1, "person", max_per_person=15, design=design)  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ def test_a_pack_says_everything(paid: Pack) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-@pytest.mark.few(9)
+@pytest.mark.few(2)
 def test_there_is_a_pack_of_every_kind(kind: str, tmp_path: Path) -> None:
     """In all three forms; every proof that is named is there."""
     pack = make_pack(subject_of(made(kind), tmp_path))

@@ -40,6 +40,7 @@ def test_a_histogram_and_a_total_are_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
+@pytest.mark.few(4)
 def test_every_part_has_figures(kind: str, tmp_path: Path) -> None:
     """A scale at least, in one line."""
     parts = drawn(subject_of(made(kind), tmp_path))

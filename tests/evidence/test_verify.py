@@ -172,6 +172,7 @@ def test_an_edited_tally_is_caught(paid: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scale", ["log-odds", "elo", "probability"])
+@pytest.mark.few(2)
 def test_a_tally_gives_every_view_again(scale: Any, tmp_path: Path) -> None:
     """Whatever the reader chose: method, ridge, level, scale, anchor, and how many items are shown."""
     tally = qr.noisy_tally(votes(), PEOPLE, method="bradley-terry", mechanism="laplace")

@@ -59,6 +59,7 @@ def smallest_budget(costs: list[Cost], delta: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.few(5)
 def test_sums_of_rho_agree_with_an_independent_accountant(seed: int) -> None:
     """Gaussian releases: dp-accounting's Rényi accountant, with orders dense enough, says at most 1 % less."""
     rng = random.Random(seed)
@@ -122,6 +123,7 @@ def test_sums_of_epsilon_agree_with_an_independent_accountant(seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.few(13)
 def test_mixtures_are_never_below_an_independent_accountant(seed: int) -> None:
     """Laplace and Gaussian releases together: never less than privacy loss distributions say, and not far above."""
     from dp_accounting.pld import privacy_loss_distribution as pld

@@ -147,6 +147,7 @@ def test_errors_that_cannot_differ_tell_nothing_apart() -> None:
 
 
 @pytest.mark.parametrize("family", [told_apart, all_told_apart])
+@pytest.mark.few(1)
 def test_equal_items_are_told_apart_as_seldom_as_promised(family: Callable[[Floats, Floats, float], Booleans]) -> None:
     """A given item from some other, or any from any, in one release of ten; 2000 releases: ± 4 points is 6 sigma."""
     rng = np.random.default_rng(4)
@@ -289,6 +290,7 @@ def _releases(n: int, spread: float, releases: int, seed: int) -> tuple[Floats, 
 
 
 @pytest.mark.parametrize(("n", "spread"), [(6, 2.0), (6, 0.7), (20, 1.0)])
+@pytest.mark.few(2)
 def test_chances_are_calibrated(n: int, spread: float) -> None:
     """Of the items that are said to be first with probability p, the share p is; 0.07 is over 5 sigma of 300 entries in
     the middle, where there are most."""

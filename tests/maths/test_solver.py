@@ -163,6 +163,7 @@ SATURATED = [  # net wins that no votes could give: pairs beyond all odds, compo
 
 @pytest.mark.parametrize(("n", "wins", "ridge"), SATURATED)
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.few(3)
 def test_tally_beyond_all_odds(n: int, wins: Wins, ridge: float, seed: int) -> None:
     """Where noise exceeds the votes and the ridge is tiny, scores in the thousands are still right to 1e-8."""
     pairs = to_pairs(n, wins)

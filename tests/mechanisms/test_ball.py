@@ -106,6 +106,7 @@ def _clipped(person: tuple[Floats, Floats, float], statistic: Statistic, shares:
 
 @pytest.mark.parametrize("statistic", [NET_WINS, NET_WINS_AND_EXPOSURES, WINS, WITH_TIES], ids=str)
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.few(2)
 def test_nobody_moves_the_parts_further(statistic: Statistic, neighbours: str) -> None:
     """Random people scaled to norm C, for random weights of the parts; some come near the reach."""
     rng, promise = np.random.default_rng(5), _promise(neighbours=neighbours, clip=1.0)

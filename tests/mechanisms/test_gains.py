@@ -52,6 +52,7 @@ def _rank_difference(exact: Integers, drawn: Noise, releases: int) -> float:
 @pytest.mark.parametrize("name", ["cems", "immigration"])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 @pytest.mark.parametrize(("releases", "most"), [(600, 0.85), pytest.param(12_000, 0.7, marks=pytest.mark.slow)])
+@pytest.mark.few(2)
 def test_the_zonotope_keeps_more_of_the_ranking(name: str, epsilon: float, releases: int, most: float) -> None:
     """Mean absolute rank difference, against Laplace noise of scale 2L/ε on the net wins; about 0.52 to 0.65."""
     votes = _survey(name)
@@ -64,6 +65,7 @@ def test_the_zonotope_keeps_more_of_the_ranking(name: str, epsilon: float, relea
 
 
 @pytest.mark.parametrize("design", ["private", "uniform"])
+@pytest.mark.few(1)
 def test_gaussian_noise_halves_the_error_of_an_arena(design: DesignWord) -> None:
     """Sixty items, 500 people with 100 votes each, ε = 1, δ = 1e-6: `auto` takes it, at half the score error.
 

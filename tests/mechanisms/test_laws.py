@@ -36,7 +36,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("mechanism", "statistic", "design"), CASES)
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 def test_the_law_is_that_of_the_draws(mechanism: Mechanism, statistic: Statistic, design: DesignWord) -> None:
     """Every entry of the noise that releases draw has the standard deviation of the law's samples, and its total."""
     privacy = for_items(Privacy(1.0, "person", delta=1e-6, one_per_pair=True, design=design), ITEMS)
@@ -105,6 +105,7 @@ DENSITIES: dict[str, tuple[LaplaceLaw | GaussianLaw | ZonotopeLaw, tuple[int, ..
 
 
 @pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.few(3)
 def test_densities_are_those_of_the_samples(name: str) -> None:
     """E[q/p] = 1 over samples of p, for a normal density q of the free coordinates; within six standard errors."""
     law, free = DENSITIES[name]

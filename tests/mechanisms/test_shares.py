@@ -229,6 +229,7 @@ def test_a_file_from_before_is_read_with_its_share(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("share", ["1/2", "1/8", "1", "3/4", "1/1024"])
+@pytest.mark.few(2)
 def test_the_share_in_a_file_cannot_be_edited(share: str) -> None:
     """Exposures would come out as a multiple of what they are."""
     values = tally_file.to_dict(_tally())

@@ -46,6 +46,7 @@ def mixed(tents: Tents) -> np.ndarray:
 
 
 @pytest.mark.parametrize("horizon", [1, 2, SHORT, SHORT + 1, 52, 57, 365, 1000])
+@pytest.mark.few(5)
 def test_boards_are_read_exactly(horizon: int) -> None:
     """BC is the matrix of prefix sums in whole numbers, whatever the rounding of B."""
     tents = Tents(horizon)

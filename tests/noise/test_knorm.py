@@ -85,6 +85,7 @@ def test_a_wrong_radius_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize(("n", "most"), [(4, 7.3), (6, 17.2), (10, 50), (20, 212)])
+@pytest.mark.few(2)
 def test_the_zonotope_is_as_small_as_promised(n: int, most: float) -> None:
     """Standard deviation per item at ε = 1 under `replace`, all pairs: from the law, and drawn."""
     assert ZonotopeLaw(NET_WINS, complete(n), 1.0).spread.net_wins <= most
@@ -101,6 +102,7 @@ def test_the_gauge_of_two_items_is_laplace() -> None:
 
 
 @pytest.mark.parametrize("graph", [complete(2), complete(3), double_cover(complete(2))])
+@pytest.mark.few(2)
 def test_the_density_changes_by_at_most_epsilon_between_neighbours(graph: Graph) -> None:
     """On a grid: ‖z‖ − ‖z − x‖ ≤ 1 for every vertex x of K, with equality somewhere."""
     i, j = graph.ends
@@ -128,6 +130,7 @@ def test_the_density_is_the_k_norms() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 7])
+@pytest.mark.few(2)
 def test_sum_zero_noise_is_laplace_noise_given_its_sum(size: int) -> None:
     """‖z‖₁/2 is Gamma(n − 1, scale/2), the entries have the conditional variance, and sum to zero but for rounding."""
     drawn = draws(SumZero(size, UNIT), 4000)

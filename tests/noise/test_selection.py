@@ -28,6 +28,7 @@ def _p_value(drawn: TopNoise, claimed: TopNoise, draws: int = 4000) -> float:
 
 @pytest.mark.parametrize("gumbel", [False, True])
 @pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.few(2)
 def test_the_draws_have_the_exact_law(gumbel: bool, k: int) -> None:
     """Lists come out as often as their exact probabilities say."""
     noise = TopNoise(k, 7.0, gumbel)

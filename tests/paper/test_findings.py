@@ -63,6 +63,7 @@ def test_errors_fall_with_n_under_edge_privacy(method: str, metric: str) -> None
 
 
 @pytest.mark.parametrize(("method", "metric"), [*EDGE_CURVES, ("noisy_counts_right", "topk_error")])
+@pytest.mark.few(2)
 def test_errors_rise_with_n_under_individual_privacy(method: str, metric: str) -> None:
     """The same people spread over more items: from n = 12 to n = 32 every error rises."""
     small, large = (simulate("5", n, None, 1000, (1.0,), 25) for n in (12, 32))
@@ -77,6 +78,7 @@ def test_counts_beat_the_perturbed_mle_on_top_k(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("method", ["noisy_counts", "perturbed_mle", "ours"])
+@pytest.mark.few(2)
 def test_all_beat_the_one_shot_method(method: str) -> None:
     """The one-shot method is near guessing (3/4) where the others are not."""
     means = simulate("4", 150, 1.0, None, (0.5, 2.0), 6)

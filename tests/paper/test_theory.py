@@ -67,6 +67,7 @@ def test_attack_without_privacy_is_the_slope_of_the_expectation() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
+@pytest.mark.few(1)
 def test_attack_on_a_private_estimate_stays_below_its_bound(epsilon: float) -> None:
     """The mean attack is at most the mean bound; the same estimate without noise breaks it at ε = 0.1."""
     rng = np.random.default_rng(0)

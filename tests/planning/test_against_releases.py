@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.effort import effort
 from tests.planning.settings import SETTINGS, Setting, measured
 
 SHORT = [SETTINGS[0], SETTINGS[4], SETTINGS[8], SETTINGS[11]]
@@ -22,7 +23,7 @@ def _check(setting: Setting, releases: int, errors: float) -> None:
 @pytest.mark.few(1)
 def test_the_predicted_error_is_that_of_releases(setting: Setting) -> None:
     """Fails by chance less than once in a million: five standard errors beyond the tolerance."""
-    _check(setting, 20, errors=5)
+    _check(setting, effort(8, 20), errors=5)
 
 
 @pytest.mark.slow

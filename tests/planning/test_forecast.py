@@ -45,7 +45,7 @@ def _by_mechanism(plan: qr.Plan) -> dict[str, list[Prediction]]:
     ],
     ids=str,
 )
-@pytest.mark.few(7)
+@pytest.mark.few(2)
 def test_more_epsilon_is_more_accurate_and_never_better_than_no_privacy(
     method: MethodWord, promise: dict[str, Any]
 ) -> None:

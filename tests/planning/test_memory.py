@@ -49,7 +49,7 @@ def _largest(options: dict[str, Any]) -> tuple[int, int, int]:
     ],
     ids=str,
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_five_thousand_items_stay_within_the_memory_foreseen(options: dict[str, Any]) -> None:
     """The model is an upper bound, and below 2 GB."""
     predicted, taken, runs = _largest(options)

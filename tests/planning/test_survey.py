@@ -47,6 +47,7 @@ def _as_votes(group: Group) -> qr.Votes:
         ("outcome", WINS),
     ],
 )
+@pytest.mark.few(4)
 def test_clipped_counts_are_those_of_the_engine(distinct: bool, neighbours: str, statistic: Statistic) -> None:
     """The same simulated answers through bounding.py and through numpy: the same counts, up to the grid."""
     design = "public" if neighbours == "outcome" else "private"

@@ -61,7 +61,7 @@ LONG = {"design": "public", "neighbours": "outcome", "method": "bradley-terry", 
     [*SOLVED, pytest.param("top-3 error 0.3", LONG, marks=pytest.mark.slow)],
     ids=str,
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_answer_is_what_plan_says_of_that_epsilon(target: str, options: dict[str, Any]) -> None:
     """Bit for bit, for every mechanism; it meets the target beyond its error, the next smaller two digits do not."""
     words: dict[str, Any] = {"items": 8, "people": 300, "per_person": 10, "top_k": 3, "seed": 3, **(FAST | options)}
@@ -86,6 +86,7 @@ def test_the_answer_is_what_plan_says_of_that_epsilon(target: str, options: dict
     ],
     ids=str,
 )
+@pytest.mark.few(1)
 def test_the_number_of_people_is_what_plan_says_of_them(options: dict[str, Any]) -> None:
     """All that is printed is the same; fewer people do not meet the target."""
     words: dict[str, Any] = {"items": 8, "per_person": 10, "epsilon": 1.0, "top_k": 3, "seed": 3, **FAST} | options

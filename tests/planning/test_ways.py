@@ -99,7 +99,7 @@ def check_arena(people: int, day: int, votes_per_visit: float) -> None:
 
 
 @pytest.mark.parametrize(("day", "votes_per_visit"), ARENA)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_an_arena_has_a_quarter_of_the_noise_of_separate_releases(day: int, votes_per_visit: float) -> None:
     check_arena(200_000, day, votes_per_visit)
 

@@ -32,6 +32,7 @@ def privacy(request: pytest.FixtureRequest) -> qr.Privacy:
 
 
 @pytest.mark.parametrize("method", ["auto", "bradley-terry"])
+@pytest.mark.few(3)
 def test_json_goes_both_ways(tmp_path: Path, privacy: qr.Privacy, method: MethodWord) -> None:
     """What is written is what is read, for every promise."""
     release = qr.rank(from_arrow(VOTES), privacy, method=method)
@@ -58,7 +59,7 @@ SECRET_DESIGNS = [*(p for p in PRIVACIES if p.design is not Design.PUBLIC), *BOU
 
 @pytest.mark.parametrize("privacy", SECRET_DESIGNS, ids=privacy_id)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 def test_a_release_is_a_function_of_the_noisy_values(
     monkeypatch: pytest.MonkeyPatch, privacy: qr.Privacy, method: MethodWord
 ) -> None:
@@ -101,7 +102,7 @@ def test_skipping_is_recorded_whether_or_not_a_row_was_skipped() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.few(15)
+@pytest.mark.few(3)
 def test_ranks_follow_the_scores(privacy: qr.Privacy, method: MethodWord) -> None:
     """Every item once, from the highest score to the lowest."""
     release = qr.rank(from_arrow(VOTES), privacy, method=method)

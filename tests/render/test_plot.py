@@ -180,6 +180,7 @@ def test_an_interval_that_is_not_a_number_hides_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("items", [6, 40, 200])
+@pytest.mark.few(2)
 def test_every_item_is_named(tmp_path: Path, items: int) -> None:
     """Once each, with its rank, as text that can be searched for."""
     made = release(items)
@@ -220,6 +221,7 @@ def test_letters_that_the_font_lacks_are_told_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("items", [2, 6, 40, 200])
 @pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.few(2)
 def test_nothing_overlaps_or_is_cut_off(items: int, exact: bool) -> None:
     """Every text lies on the page, and no two meet."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -374,6 +376,7 @@ def test_a_theme_colours_everything(theme: Theme) -> None:
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+@pytest.mark.few(2)
 def test_the_same_release_is_the_same_file(tmp_path: Path, ending: str) -> None:
     """No date, no random ids."""
     first, second = (tmp_path / f"{name}.{ending}" for name in "ab")

@@ -110,7 +110,7 @@ def laws(n: int) -> dict[str, LaplaceLaw | GaussianLaw | ZonotopeLaw]:
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 10, 20])
 @pytest.mark.parametrize("name", laws(2))
-@pytest.mark.few(16)
+@pytest.mark.few(3)
 def test_pure_noise_goes_without_a_warning_less_than_once_in_ten_thousand(name: str, n: int) -> None:
     """Whatever the noise and the askable pairs, if they are connected; twice the standard deviation would not do."""
     law = laws(n)[name]
@@ -170,7 +170,7 @@ def ranked(votes: list[Vote], n: int, mechanism: Any, **options: Any) -> Release
 
 @pytest.mark.parametrize("n", [3, 6, 20])
 @pytest.mark.parametrize("mechanism", PROMISES)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int) -> None:
     """No votes, or ties alone."""
     releases = [ranked(votes, n, mechanism) for votes in ([], ties(n, 1)) for _ in range(5)]
@@ -186,6 +186,7 @@ def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int)
 
 @pytest.mark.parametrize("each", [1, 30])
 @pytest.mark.parametrize("n", [3, 6, 20])
+@pytest.mark.few(2)
 def test_ties_are_warned_about_where_the_number_of_votes_is_public(n: int, each: int) -> None:
     """There the size of the noise comes from that number, and from what is said to be assumed."""
     votes = from_arrow(ties(n, each), names(n))

@@ -87,6 +87,7 @@ def _differences(privacy: Privacy, statistic: Statistic, share: Fraction | None 
 @pytest.mark.parametrize(
     ("privacy", "statistic"), CASES, ids=lambda case: privacy_id(case) if isinstance(case, Privacy) else str(case)
 )
+@pytest.mark.few(14)
 def test_the_bound_holds_and_is_attained(privacy: Privacy, statistic: Statistic) -> None:
     """No pair of neighbours moves the statistic further than derived, and some pair moves it exactly that far."""
     furthest = max(np.abs(difference).sum(axis=1).max() for difference in _differences(privacy, statistic))
@@ -238,6 +239,7 @@ def _one_per_pair(neighbours: NeighboursWord, limit: int) -> Privacy:
 
 
 @pytest.mark.parametrize(("graph", "limit", "neighbours", "statistic"), ONE_PER_PAIR)
+@pytest.mark.few(3)
 def test_one_answer_per_pair_moves_no_further_than_derived(
     graph: Graph, limit: int, neighbours: NeighboursWord, statistic: Statistic
 ) -> None:
@@ -254,6 +256,7 @@ def test_one_answer_per_pair_moves_no_further_than_derived(
     ("graph", "limit", "neighbours", "statistic"),
     [case for case in ONE_PER_PAIR if case[3] is not WINS and case[0].vertices < 5 and case[1] < 6],
 )
+@pytest.mark.few(3)
 def test_one_answer_per_pair_stays_in_the_zonotope(
     graph: Graph, limit: int, neighbours: NeighboursWord, statistic: Statistic
 ) -> None:
@@ -293,6 +296,7 @@ AT_SHARES = [(statistic, share) for statistic in WITH_L2 for share in statistic.
 
 
 @pytest.mark.parametrize(("statistic", "share"), AT_SHARES, ids=str)
+@pytest.mark.few(2)
 def test_clipped_vectors_are_no_further_apart_than_derived(statistic: Statistic, share: Fraction) -> None:
     """Random people scaled to norm C: the squared distance never exceeds the bound and comes close to it.
 

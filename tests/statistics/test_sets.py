@@ -119,6 +119,7 @@ def _privacy(L: int | None, neighbours: Neighbours, **more: object) -> Privacy:
 
 
 @pytest.mark.parametrize(("n", "shown", "L", "neighbours", "statistic"), CASES)
+@pytest.mark.few(35)
 def test_no_unit_moves_a_statistic_further_than_derived(
     n: int, shown: int, L: int | None, neighbours: Neighbours, statistic: Statistic
 ) -> None:
@@ -144,6 +145,7 @@ def test_times_shown_cost_as_the_design_page_says() -> None:
 
 
 @pytest.mark.parametrize("statistic", [NET_WINS, NET_WINS_AND_SHOWN, *AT_SHARES])
+@pytest.mark.few(2)
 def test_clipped_people_are_no_further_apart_than_derived(statistic: Statistic) -> None:
     """|s_i| ≤ d_i/2 in sets as in pairs, so that the L2 reach of (s, βd) carries over; opposite answers come near."""
     rng = np.random.default_rng(7)

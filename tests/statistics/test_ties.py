@@ -107,6 +107,7 @@ def _id(case: object) -> str:
 
 
 @pytest.mark.parametrize(("privacy", "statistic"), CASES, ids=_id)
+@pytest.mark.few(12)
 def test_with_a_bounded_total_weight_the_reach_holds_and_is_attained(privacy: Privacy, statistic: WithTies) -> None:
     """All units of up to four votes, ties and fractional weights among them."""
     promise = Promise(privacy, declare(range(N)))
@@ -219,7 +220,7 @@ def test_with_one_answer_per_pair_the_reach_holds(
 @pytest.mark.parametrize(
     ("graph", "limit", "neighbours", "statistic"), [case for case in ONE_PER_PAIR if case[0].vertices == 3]
 )
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 def test_with_one_answer_per_pair_every_difference_lies_in_the_body(
     graph: Graph, limit: int, neighbours: NeighboursWord, statistic: WithTies
 ) -> None:
@@ -266,6 +267,7 @@ def test_one_vote_moves_no_further_in_l2(statistic: WithTies, neighbours: Neighb
 
 
 @pytest.mark.parametrize("statistic", IN_L2, ids=str)
+@pytest.mark.few(2)
 def test_clipped_people_are_no_further_apart_than_derived(statistic: WithTies) -> None:
     """Random people scaled to norm C in the norm that the clip bounds, K in it."""
     rng = np.random.default_rng(2)
@@ -312,7 +314,7 @@ def test_where_ties_are_free_the_noise_on_net_wins_is_the_same(items: int, unit:
 @pytest.mark.parametrize("statistic", WITH_TIES, ids=str)
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN, ZONOTOPE], ids=str)
 @pytest.mark.parametrize("items", [4, 26])
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 def test_the_law_is_that_of_the_noise(statistic: WithTies, mechanism: Any, items: int) -> None:
     """Samples of the law have the size of drawn noise, K among them, and the loss is what was promised."""
     bound = {"one_per_pair": True} if mechanism is ZONOTOPE else {}

@@ -91,7 +91,7 @@ BOUNDS = {
 }
 
 
-@pytest.mark.few(24)
+@pytest.mark.few(10)
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("statistic", [TOP_BY_NET_WINS, TOP_BY_WINS])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove", "outcome"])

@@ -19,6 +19,7 @@ from quietrank.statistics.net_wins import EXPOSURE_SHARE, NET_WINS, NET_WINS_AND
 from quietrank.statistics.statistic import BY_DESIGN, Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.read import read_votes
+from tests.effort import effort
 from tests.helpers import ITEMS, Vote, from_arrow, vote_lists
 from tests.steps import COUNTS, clip_of, tally_pairs, tally_votes
 
@@ -86,7 +87,7 @@ PROMISES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
-@settings(max_examples=6)
+@settings(max_examples=effort(3, 25))
 @given(votes=vote_lists(60), norm=st.sampled_from([0.01, 0.7, 2.5, 7.77, 1e5]), statistic=st.sampled_from(CLIPPED))
 @pytest.mark.few(1)
 def test_the_weights_are_the_definition(
@@ -107,6 +108,7 @@ def test_the_weights_are_the_definition(
 
 @pytest.mark.parametrize("statistic", CLIPPED)
 @pytest.mark.parametrize("one_per_pair", [False, True])
+@pytest.mark.few(3)
 def test_one_person_with_many_votes_stays_within_the_clip(statistic: Statistic, one_per_pair: bool) -> None:
     """Fifty thousand votes of one person, or five hundred on one pair: the norm is at most C, and nearly C."""
     privacy = Privacy(1.0, "person", delta=1e-6, max_per_person=100, one_per_pair=one_per_pair)

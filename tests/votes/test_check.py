@@ -27,6 +27,7 @@ BAD: dict[str, Vote] = {
 
 @pytest.mark.parametrize("count", [tally_votes, tally_pairs])
 @pytest.mark.parametrize("flaw", BAD)
+@pytest.mark.few(3)
 def test_every_flaw_is_refused_with_its_row(flaw: str, count) -> None:  # type: ignore[no-untyped-def]
     """The message says what is wrong, in how many rows, where, and what to do."""
     votes = from_arrow([*GOOD, BAD[flaw], *GOOD, BAD[flaw]])
@@ -39,6 +40,7 @@ def test_every_flaw_is_refused_with_its_row(flaw: str, count) -> None:  # type: 
 
 
 @pytest.mark.parametrize("flaw", BAD)
+@pytest.mark.few(2)
 def test_skipping_drops_exactly_the_bad_rows(flaw: str) -> None:
     """With `skip_invalid` the tally is that of the good rows, and the row count is that of all rows."""
     skipped = tally_votes(from_arrow([BAD[flaw], *GOOD, BAD[flaw]], skip_invalid=True), EACH_PERSON)

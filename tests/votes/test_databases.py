@@ -47,6 +47,7 @@ def database(tmp_path: Path) -> Path:
     [{"table": "arena.votes"}, {"table": '"arena"."votes"'}, {"query": "SELECT * FROM arena.votes;"}],
     ids=lambda where: next(iter(where.values())),
 )
+@pytest.mark.few(2)
 def test_a_duckdb_file_counts_like_a_table(database: Path, where: dict[str, Any]) -> None:
     """By its table or by a query, bit for bit, although the column ignores case."""
     theirs = tally_votes(read_votes(connect=f"duckdb://{database}", items=ITEMS, **where), PERSON)

@@ -19,6 +19,7 @@ from quietrank.promise.declare import declare
 from quietrank.promise.privacy import Privacy
 from quietrank.votes.cells import lowered, text, trimmed
 from quietrank.votes.read import read_votes
+from tests.effort import effort
 from tests.helpers import ITEMS as FEW
 from tests.helpers import Vote, columns_of, from_arrow
 from tests.servers.keepers import Keeper
@@ -84,6 +85,7 @@ def _check(keeper: Keeper, examples: list[Any], setting: str, name: str, *, scat
 
 
 @pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.few(1)
 def test_generated_votes_are_counted_alike(keeper: Keeper, examples: list[Any], name: str) -> None:
     """By item and by pair, for every way of bounding, with rows of every kind, wrong ones among them."""
     _check(keeper, examples, "one tally", name, scatter=False)
@@ -118,7 +120,7 @@ def test_people_scatter_alike(keeper: Keeper, examples: list[Any], setting: str,
 def test_the_generated_votes_have_something_to_count() -> None:
     """Most of what is drawn is wrong; a comparison of zeros would show nothing."""
     for number in range(len(EXAMPLES)):
-        for name in BOUNDS:
+        for name in list(BOUNDS)[:: effort(4, 1)]:
             found = ours("one tally", name, number, scatter=False)
             assert isinstance(found, Figures)
             ((wins, losses, *_),), *_ = found.by_item
@@ -163,6 +165,7 @@ RANKINGS = rankings()
 
 
 @pytest.mark.parametrize("shape", RANKINGS)
+@pytest.mark.few(1)
 def test_rankings_are_counted_alike(keeper: Keeper, shape: str, tmp_path: Path) -> None:
     _check_case(keeper, RANKINGS[shape], RANKINGS[shape].bounds, tmp_path, scatter=False)
 

@@ -112,6 +112,7 @@ def parts(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.few(2)
 def test_two_files_are_read_as_one(ending: str, tmp_path: Path) -> None:
     """In every format, given one by one, by their folder, or by a pattern."""
     write = WRITERS[ending]
@@ -165,6 +166,7 @@ def test_types_of_names_must_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "json", "parquet", "csv.zst", "xlsx"])
+@pytest.mark.few(2)
 def test_a_bad_row_is_found_in_its_file(ending: str, tmp_path: Path) -> None:
     """The message names the file and the row in it, also where the engine read a private copy."""
     write = WRITERS[ending]
@@ -340,6 +342,7 @@ ENCODINGS = ["cp1252", "latin-1", "utf-16", "utf-16-le", "utf-32", "shift_jis", 
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.few(2)
 def test_other_encodings_are_read(encoding: str, tmp_path: Path) -> None:
     """Also where a character lies on the border of two chunks."""
     name = "日本" if encoding == "shift_jis" else "Köln"

@@ -54,6 +54,7 @@ def test_unknown_answers_are_listed_with_their_remedies() -> None:
     ],
     ids=["long", "rankings", "best-worst"],
 )  # fmt: skip
+@pytest.mark.few(2)
 def test_unknown_items_are_listed(table: pa.Table) -> None:
     """In every shape, by how many rows have them."""
     message = _refused(qr.read_votes(table, DRINKS))

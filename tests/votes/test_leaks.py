@@ -25,6 +25,7 @@ def _public(votes: qr.Votes, privacy: qr.Privacy) -> Any:
 
 
 @pytest.mark.parametrize("privacy", [ASKED, ASKED.changed(max_per_person="auto")], ids=["L", "auto"])
+@pytest.mark.few(1)
 def test_the_answer_to_a_set_without_items_changes_nothing(privacy: qr.Privacy) -> None:
     """Under a public design it is dropped whatever the answer is, before the sets of its person are counted."""
     seen = []

@@ -96,6 +96,7 @@ def test_outcomes_are_read_in_every_common_spelling(
         (("Draw", "x"), ("Draw", "x", "Draw")),
     ],
 )
+@pytest.mark.few(2)
 def test_an_outcome_that_can_be_read_in_two_ways_is_refused(
     tmp_path: Path, items: tuple[str, str], row: tuple[str, ...]
 ) -> None:

@@ -49,6 +49,7 @@ def _expected(ids: list[Any], bits: int) -> set[str]:
 
 
 @pytest.mark.parametrize("ids", [IDS, NUMBERS, UUIDS, DATES], ids=["text", "numbers", "uuids", "dates"])
+@pytest.mark.few(3)
 def test_ids_of_every_type_are_hashed_as_text(ids: list[Any]) -> None:
     """7 is "7", as it is in an engine or a file that has nothing but text."""
     import ibis
@@ -164,6 +165,7 @@ SAMPLES = [(Around.VOTES, 0), (Around.VOTES, 1), (Around.VOTES, 3), (Around.ZERO
     ],
     ids=["duckdb", "postgres", "sqlite", "spark"],
 )
+@pytest.mark.few(1)
 def test_every_engine_draws_the_same_people(engine: Any, promises: Any, samples: Any, tmp_path: Path) -> None:
     """Bit for bit the sums of our own engine, although a collation takes Ann for ann."""
     with engine(tmp_path) as table:

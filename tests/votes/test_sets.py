@@ -18,6 +18,7 @@ from quietrank.statistics.statistic import BY_DESIGN
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.tallies import SetTally
 from quietrank.votes.tally import count_votes
+from tests.effort import effort
 
 ITEMS = ("p", "q", "r", "s", "t")
 M = 4
@@ -76,7 +77,7 @@ def same(tally: SetTally, said: list[Row], weights: list[int]) -> None:
     assert found == sets
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=effort(5, 25), deadline=None)
 @given(rows(), st.integers(1, 3))
 def test_people_are_scaled_down_and_then_small_sets_weigh_less(said: list[Row], limit: int) -> None:
     """⌊min(2^20, ⌊L·2^20/c⌋)·(m − 1)/(M − 1)⌋, so that nobody's sets weigh more than L in all."""
@@ -90,7 +91,7 @@ def test_people_are_scaled_down_and_then_small_sets_weigh_less(said: list[Row], 
     )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=effort(3, 25), deadline=None)
 @given(rows())
 def test_single_sets_weigh_by_their_size(said: list[Row]) -> None:
     same(
@@ -100,7 +101,7 @@ def test_single_sets_weigh_by_their_size(said: list[Row]) -> None:
     )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=effort(5, 25), deadline=None)
 @given(rows(), st.sampled_from([Fraction(1, 2), Fraction(13, 10), Fraction(4)]), st.booleans())
 def test_people_are_clipped_as_far_as_needed_and_no_further(said: list[Row], norm: Fraction, public: bool) -> None:
     """The largest whole factor at which ‖(s, βd)‖, or ½‖d‖ where only answers change, is at most C."""
@@ -126,7 +127,7 @@ BOUNDS: dict[str, tuple[dict[str, Any], Clip | None]] = {
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=effort(4, 25), deadline=None)
 @given(data=st.data())
 @pytest.mark.few(1)
 def test_under_a_public_design_the_sets_do_not_depend_on_the_answers(bound: str, data: st.DataObject) -> None:

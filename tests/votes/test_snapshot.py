@@ -68,7 +68,7 @@ def volatile() -> dict[str, Any]:
 
 @pytest.mark.parametrize("privacy", [ONE_PER_PAIR, SCALED, CLIPPED], ids=["one per pair", "scaled", "clipped"])
 @pytest.mark.parametrize("source", ["view", "where", "sample"])
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_a_volatile_table_breaks_no_bound(volatile: dict[str, Any], source: str, privacy: Privacy) -> None:
     """A view that samples, a random condition, Ibis's own sample: ten readings, each within the bound."""
     for _ in range(10):
@@ -168,6 +168,7 @@ def test_a_file_that_grows_two_hundred_times(tmp_path: Path, privacy: Privacy) -
     "privacy", [ONE_PER_PAIR, SCALED, Privacy(1, "comparison")], ids=["one per pair", "scaled", "comparison"]
 )
 @pytest.mark.parametrize("change", ["append", "same size", "replace", "remove"])
+@pytest.mark.few(8)
 def test_a_file_that_was_changed_is_refused_before_any_debit(tmp_path: Path, privacy: Privacy, change: str) -> None:
     """Size, time of modification, another file under the same name, or none."""
     path = write_csv(tmp_path / "v.csv", [("big", "x", "y")] * 10, ("person", "winner", "loser"))
@@ -225,6 +226,7 @@ def test_columns_that_are_not_needed_are_not_touched() -> None:
 
 
 @pytest.mark.parametrize("number", ["0.10", "1e3", "1.0", "[1]", '{"a": 1}', "1e400"])
+@pytest.mark.few(4)
 def test_json_numbers_that_would_be_rewritten_are_refused(tmp_path: Path, number: str) -> None:
     """0.1 and 0.10 would become one person; whole numbers of any length, and text, are unchanged."""
     path = tmp_path / "v.jsonl"
@@ -251,6 +253,7 @@ def test_durations_are_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), 1e300, 2.0**63, -(2.0**70)])
+@pytest.mark.few(2)
 def test_a_number_out_of_range_is_a_row_that_can_be_skipped(value: float) -> None:
     """An infinite or huge number is just an undeclared item."""
     import pyarrow as pa

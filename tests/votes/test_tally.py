@@ -18,12 +18,13 @@ from quietrank.demo import demo_votes
 from quietrank.promise.privacy import Privacy
 from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.tallies import Tally
+from tests.effort import effort
 from tests.helpers import COLUMNS, ITEMS, Vote, columns_of, from_arrow, vote_lists, write_csv, write_json_lines
 from tests.steps import tally_pairs, tally_votes
 
 EACH_VOTE = Privacy(1, "comparison")
 EACH_PERSON = Privacy(1, "person", max_per_person=3)
-few = settings(max_examples=25)
+few = settings(max_examples=effort(5, 25))
 
 
 def _same(first: Tally, second: Tally) -> bool:
@@ -109,7 +110,7 @@ def test_row_order_and_threads_do_not_change_a_bit(votes: list[Vote], rnd: rando
 
 
 @given(vote_lists(), st.sampled_from([EACH_VOTE, EACH_PERSON]))
-@settings(max_examples=6)
+@settings(max_examples=effort(3, 25))
 def test_every_format_gives_the_same_tally(tmp_path: Path, votes: list[Vote], privacy: Privacy) -> None:
     """CSV, gzipped CSV, TSV, Parquet, JSON Lines, pandas, polars, pyarrow and Ibis agree to the bit."""
     import ibis

@@ -20,10 +20,11 @@ from quietrank.statistics.statistic import Statistic
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
 from quietrank.votes.bound import SCRAMBLE
 from quietrank.votes.tallies import PairTally
+from tests.effort import effort
 from tests.helpers import ITEMS, Vote, from_arrow, vote_lists
 from tests.steps import sensitivity, squared_l2, tally_pairs, tally_votes
 
-few = settings(max_examples=15)
+few = settings(max_examples=effort(5, 25))
 
 
 def _limited(limit: int) -> Privacy:

@@ -33,6 +33,7 @@ from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.tally import count_votes
 from quietrank.votes.where import PASSES, parse_where
 from tests.cli.running import VOTE, Run
+from tests.effort import effort
 from tests.helpers import privacy_id, silence
 
 ITEMS = ["x", "y", "z"]
@@ -195,7 +196,7 @@ BOUNDS = [
 
 
 @given(st.lists(CELLS, min_size=1, max_size=25), st.sampled_from(sorted(CONDITIONS)), st.sampled_from(BOUNDS))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=effort(5, 25), deadline=None)
 def test_filtering_and_counting_is_counting_what_was_filtered(
     rows: list[dict[str, Any]], condition: str, privacy: Privacy
 ) -> None:
@@ -288,7 +289,7 @@ def _same_in_public(privacy: Privacy, method: str) -> bool:
 
 
 @pytest.mark.parametrize("privacy", PROMISES, ids=privacy_id)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_nothing_public_depends_on_who_meets_the_condition(privacy: Privacy) -> None:
     """Neighbours have the same public figures: what is counted is before the condition, and what remains is noisy."""
     for method in ("auto", "net-wins", "bradley-terry"):
@@ -327,6 +328,7 @@ def test_a_public_count_after_the_condition_is_found(
 
 @pytest.mark.parametrize("privacy", [p for p in PROMISES if p.unit is Unit.COMPARISON], ids=privacy_id)
 @pytest.mark.parametrize("method", ["net-wins", "wins", "win-rate", "bradley-terry"])
+@pytest.mark.few(4)
 def test_a_vote_that_does_not_count_moves_nothing_further(privacy: Privacy, method: str) -> None:
     """Every vote on three items, and one that is left out: the statistic of neighbours differs by what its noise was
     calibrated for, at most; exhaustive."""

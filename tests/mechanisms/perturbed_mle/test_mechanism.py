@@ -184,6 +184,7 @@ def by_name(privacy: Privacy) -> str:
 
 @pytest.mark.parametrize("privacy", PROMISES, ids=by_name)
 @pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT], ids=lambda link: link.name)
+@pytest.mark.few(3)
 def test_exact_privacy_loss_is_never_above_epsilon(privacy: Privacy, link: Link) -> None:
     """Thousands of random small data sets, neighbours and outputs, the outputs improved by search."""
     rng = np.random.default_rng(20261107)
@@ -577,7 +578,7 @@ def released(n: int, link: Link, epsilon: float, unit: dict[str, object], sets: 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 30])
 @pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT, OWN], ids=lambda link: link.name)
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 def test_no_votes_make_a_release_fail(n: int, link: Link) -> None:
     """The whole range of ridges, budgets from next to nothing to next to no privacy, and the worst votes."""
     sets = [name for name in VOTE_SETS if n <= 5 or "separated" not in name]

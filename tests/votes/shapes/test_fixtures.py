@@ -60,7 +60,7 @@ def _tallies(file: str, **words: Any) -> list[tuple[list[int], ...]]:
 
 
 @pytest.mark.parametrize("file", FILES)
-@pytest.mark.few(10)
+@pytest.mark.few(3)
 def test_a_file_gives_the_tally_of_its_long_form(file: str) -> None:
     """The same pairs, wins and losses, person by person and answer by answer."""
     long, words = FILES[file]
@@ -69,6 +69,7 @@ def test_a_file_gives_the_tally_of_its_long_form(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", LAST)
+@pytest.mark.few(2)
 def test_items_left_out_may_come_last(file: str) -> None:
     """Every ranked item beats every other, and those are not compared with each other."""
     assert _tallies(f"rankings/{file}", unranked="last") == _tallies("rankings/long_last.csv")

@@ -28,6 +28,7 @@ from quietrank.votes.read import Votes, read_votes
 from quietrank.votes.shapes.long import Long, recognise
 from quietrank.votes.tallies import Tally
 from quietrank.votes.tally import count_votes
+from tests.effort import effort
 from tests.steps import tally_pairs, tally_votes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "long"
@@ -81,6 +82,7 @@ def _pairs(votes: Votes) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.few(3)
 def test_every_dialect_is_read_to_the_tally_of_its_plain_form(name: str) -> None:
     """By item and by pair, with the list declared or taken from the file."""
     votes, plain = _read(name, **DIALECTS[name]), _read("plain")
@@ -99,6 +101,7 @@ def test_every_fixture_is_read() -> None:
 
 
 @pytest.mark.parametrize("zero", ["0", "0.0", 0, 0.0])
+@pytest.mark.few(2)
 def test_a_zero_is_refused_until_its_coding_is_named(zero: object) -> None:
     """It is a tie in one coding and a loss in another; other rows never decide which."""
     columns = {"a": ["x", "x"], "b": ["y", "y"], "outcome": [type(zero)(1), zero]}  # type: ignore[call-arg]
@@ -120,7 +123,7 @@ def test_check_says_which_codings_fit() -> None:
 
 
 @given(st.lists(st.sampled_from(["1", "-1", "2", "0.5", "win", "loss", "draw", "a", "tie"]), min_size=1, max_size=6))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=effort(4, 25), deadline=None)
 def test_a_value_means_the_same_whatever_other_rows_say(outcomes: list[str]) -> None:
     """The tally of a file is the sum of the tallies of its rows."""
     whole = tally_votes(_table(a=["x"] * len(outcomes), b=["y"] * len(outcomes), outcome=outcomes), EACH_VOTE)
@@ -199,6 +202,7 @@ def test_chosen_and_rejected_are_read_where_they_are_named() -> None:
 
 
 @pytest.mark.parametrize("flags", [("1", "1", "0"), ("0", "0", "0"), ("1", "", "0"), ("1", "maybe", "0")])
+@pytest.mark.few(2)
 def test_exactly_one_column_of_a_one_hot_answer_is_flagged(flags: tuple[str, ...]) -> None:
     names = ("winner_model_a", "winner_model_b", "winner_tie")
     columns = {name: [flag] for name, flag in zip(names, flags, strict=True)}
@@ -214,6 +218,7 @@ def test_both_bad_is_left_out_of_one_hot_answers() -> None:
 
 @pytest.mark.parametrize("word", ["1", "yes", "TRUE", "t", "tie", "tied", "draw", "x", "1.0"])
 @pytest.mark.parametrize("other", ["0", "no", "False", "f", "n", "0.0"])
+@pytest.mark.few(7)
 def test_tie_flags_are_read_in_the_usual_words(word: str, other: str) -> None:
     votes = _table(winner=["x", "x"], loser=["y", "y"], tie=[word, other])
     assert tally_votes(votes, EACH_VOTE).wins.tolist() == [3, 1, 0]
@@ -280,6 +285,7 @@ def test_where_rows_may_be_left_out_the_total_is_noisy() -> None:
 
 @pytest.mark.parametrize("method", ["net-wins", "win-rate", "bradley-terry"])
 @pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.few(2)
 def test_a_noisy_total_is_saved_and_read_back(method: Any, delta: float, tmp_path: Path) -> None:
     """Alone and by group, where the total over all groups is the sum of noisy ones."""
     privacy = Privacy(1000, "comparison", design="uniform", delta=delta)
@@ -316,7 +322,7 @@ def test_what_would_change_a_public_design_is_refused(name: str, options: dict[s
 
 
 @given(st.lists(st.sampled_from(["a", "b", "tie", "", "skip"]), min_size=1, max_size=8))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=effort(4, 25), deadline=None)
 def test_rows_without_an_answer_change_no_weight(outcomes: list[str]) -> None:
     """A person's votes are bounded as if rows without an answer were not there."""
     privacy, said = Privacy(1, "person", max_per_person=2), [one for one in outcomes if one not in ("", "skip")]
@@ -339,6 +345,7 @@ def test_skipped_rows_are_those_that_are_wrong() -> None:
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "", None, "many", 2**40 + 1, "1e3", "99999999999999999999"])
+@pytest.mark.few(2)
 def test_a_count_that_is_not_a_whole_number_is_refused_and_never_skipped(count: object) -> None:
     """How many votes there are may be public; a row of unknown size must not vanish from it."""
     columns = {"winner": ["x", "x"], "loser": ["y", "w"], "n": pa.array([str(count or ""), str(count or "")])}
@@ -371,7 +378,7 @@ COUNTED = st.tuples(st.sampled_from(["xy", "yz", "zx"]), st.sampled_from(["a", "
 
 
 @given(st.lists(COUNTED, min_size=1, max_size=6), st.sampled_from([EACH_VOTE, UNIFORM, PUBLIC]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=effort(5, 25), deadline=None)
 def test_a_row_that_stands_for_several_votes_is_that_many_rows(
     rows: list[tuple[str, str, int]], privacy: Privacy
 ) -> None:
@@ -463,6 +470,7 @@ def test_counts_are_read_in_other_engines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["counts", "bradleyterry2", "missing"])
+@pytest.mark.few(2)
 def test_a_release_is_made_of_every_layout(name: str) -> None:
     """To the end, with little noise: tea is ahead of water."""
     votes = _read(name, **DIALECTS[name])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import quietrank as qr
 from quietrank.errors import VotesError
 from quietrank.promise.privacy import Privacy
+from tests.effort import effort
 from tests.steps import tally_votes
 
 DRINKS = ["tea", "coffee", "water"]
@@ -48,6 +49,7 @@ def _net(votes: qr.Votes, privacy: Privacy = PERSON) -> list[float]:
         ({"tea": ["1"], "coffee": ["best"], "water": [""]}, {"shape": "rankings"}, r"unknown place 'best'"),
     ],
 )
+@pytest.mark.few(3)
 def test_a_wrong_ranking_is_refused_with_row_and_remedy(
     columns: dict[str, list[Any]], words: dict[str, Any], message: str
 ) -> None:
@@ -169,7 +171,7 @@ def _tier(tier: tuple[int, ...]) -> str:
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), orders(4)), min_size=1, max_size=5), st.booleans())
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=effort(3, 25), deadline=None)
 def test_a_preflib_file_comes_back(tmp_path: Path, lines: list[tuple[int, Order]], last: bool) -> None:
     """Written and read again: every voter is one person with a whole ranking, in all three forms."""
     names = ["red", "green", "blue", "'grey'"]
@@ -204,6 +206,7 @@ def test_a_count_is_so_many_people(tmp_path: Path) -> None:
         ("2: 1,1\n", r"item twice '1'"),
     ],
 )
+@pytest.mark.few(3)
 def test_a_wrong_preflib_file_is_refused(tmp_path: Path, body: str, message: str) -> None:
     path = tmp_path / "x.soi"
     path.write_text("# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: coffee\n" + body)

@@ -80,6 +80,7 @@ def _contributions(votes: qr.Votes, privacy: Privacy) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("privacy", [LIMITED, ANSWERS], ids=["limited", "one-per-pair"])
+@pytest.mark.few(2)
 def test_no_row_moves_a_tally_further_than_derived(file: str, privacy: Privacy) -> None:
     """Any row replaced by any other: L1 of net wins, wins, and both; and the gauge of net wins, which is attained."""
     wins, losses = _contributions(FILES[file](), privacy)
@@ -141,6 +142,7 @@ def test_one_query_gives_the_sums_of_the_snapshot() -> None:
 
 
 @pytest.mark.parametrize("around", [Around.ZERO, Around.VOTES, Around.EXPOSURES])
+@pytest.mark.few(2)
 def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around) -> None:
     """The scatter of people, too, is the same bit for bit, whether or not a row is made for each vote; also that of a
     sample, which is of the same people."""
@@ -165,6 +167,7 @@ def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around)
 
 
 @pytest.mark.parametrize(("person", "cell"), [("q", "9"), ("", "1"), ("q", "x ")])
+@pytest.mark.few(2)
 def test_the_one_query_finds_what_is_wrong(person: str, cell: str) -> None:
     """A cell that cannot be read and a person without a name are refused, not counted."""
     votes = qr.read_votes(pa.table({"person": ["p", person], "x:y": ["1", cell], "x:z": ["1", ""]}), ITEMS)

@@ -40,6 +40,7 @@ def test_what_a_cell_says(cell: str | None, net: float) -> None:
 
 
 @pytest.mark.parametrize("kind", ["int8", "int64", "float64"])
+@pytest.mark.few(2)
 def test_numbers_are_codes_whatever_their_type(kind: str) -> None:
     import pyarrow as pa
 
@@ -50,6 +51,7 @@ def test_numbers_are_codes_whatever_their_type(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["string", "int8", "float64"])
+@pytest.mark.few(1)
 def test_a_zero_is_a_tie_in_one_coding_and_a_loss_in_another(kind: str) -> None:
     """So it is refused, and with an item of this name too, until it is declared; check says which codings fit."""
     import pyarrow as pa
@@ -211,6 +213,7 @@ def test_groups_are_those_of_the_row() -> None:
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+@pytest.mark.few(1)
 def test_other_engines_give_the_same_tally(engine: str) -> None:
     """Whether lists are unnested or every row stands beside every question."""
     import ibis
