@@ -21,9 +21,9 @@ types: .venv/installed
 unit: .venv/installed
 	$(BIN)/pytest -n auto -m "not slow and not engines"
 
-# Which lines and branches the tests of `make test` run, command line and app included; less than 95 % is an error.
-coverage: .venv/installed
-	$(BIN)/pytest -n auto -m "not slow and not engines" --cov --cov-report=term --cov-report=html:build/coverage
+# Which lines and branches all tests but the long ones run, in the browser and on servers too; less than 95 % is an error.
+coverage: .venv/browser .venv/engines
+	$(BIN)/pytest -n auto --dist loadgroup -m "not slow" --cov --cov-report=term --cov-report=html:build/coverage
 
 slow: .venv/installed
 	QUIETRANK_EXAMPLES=thorough $(BIN)/pytest -n auto --dist loadgroup

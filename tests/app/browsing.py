@@ -7,6 +7,7 @@ machine, and no word of the server but its address.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -114,9 +115,12 @@ class Server:
         until(lambda: not _alive(family), what="the end of its other processes")
 
     def close(self) -> None:
-        """Whatever is left."""
+        """Whatever is left; politely first, because only then is it known which lines it ran (make coverage)."""
         if self._process is not None and self._process.poll() is None:
-            self.kill(whole_family=True)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.stop()
+            if self._process.poll() is None:
+                self.kill(whole_family=True)
 
     def family(self) -> set[int]:
         """It, and the processes that it started."""
@@ -423,12 +427,12 @@ class Visit:
         """What must hold of every visit."""
         for window in self.windows:
             loud = [text for text in window.said if not (self.may_lose_server and LOST.search(text))]
-            assert loud == []
+            assert loud == [], loud
             assert {_host(url) for url in window.requests} <= {"127.0.0.1", ""}
         told = [
             line for line in self.server.said if not re.match(r"quietrank app: http://127\.0\.0\.1:\d+/\?token=", line)
         ]
-        assert told == []
+        assert told == [], told
 
 
 def arena_votes(folder: Path) -> Path:

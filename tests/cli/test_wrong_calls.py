@@ -85,7 +85,6 @@ def refused(
 
 
 @pytest.mark.parametrize(("words", "code", "message"), CALLS, ids=[shown(words) for words, _, _ in CALLS])
-@pytest.mark.few(40)
 def test_a_wrong_command_is_refused_and_changes_nothing(
     folder: Path,
     before: dict[str, bytes | None],
