@@ -7,7 +7,9 @@ they are used, so that `--help` is quick.
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -68,6 +70,8 @@ def _options(
 
 def main() -> None:
     """Run the command line; an error that a user can fix becomes one line on stderr."""
+    if sys.stderr is None:  # closed from the start; some libraries write to it without asking
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     never_fail_on_a_character()
     code = _run()
     try:

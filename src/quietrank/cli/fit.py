@@ -47,11 +47,13 @@ def fit(
 ) -> None:
     """Fit exact Bradley-Terry scores with standard errors. NOT private: for votes you may look at."""
     from quietrank import pipeline
+    from quietrank.maths.problem import require_ridge
     from quietrank.publish.nonprivate import WARNING
     from quietrank.publish.view import View
     from quietrank.render.table import render_fit
 
     with command_line():
+        require_ridge(ridge)
         View.of(level, False, scale, anchor)
     with counting("opening votes"):
         votes = source.read(any_items=True, skip_invalid=skip_invalid)

@@ -26,6 +26,11 @@ from quietrank.maths.pairs import Pairs
 from quietrank.maths.sums import exact_means
 
 
+def require_ridge(ridge: float) -> None:
+    if not (math.isfinite(ridge) and ridge >= 0):
+        raise SolverError(f"{option('ridge')} must be finite and >= 0; got {option('ridge', ridge)}")
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Pairs with the wins of each side, a ridge γ ≥ 0, a link, and an optional linear term c."""
@@ -36,8 +41,7 @@ class Problem:
     linear: Floats | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.ridge) and self.ridge >= 0):
-            raise SolverError(f"{option('ridge')} must be finite and >= 0; got {option('ridge', self.ridge)}")
+        require_ridge(self.ridge)
         if self.linear is None:
             return
         if self.linear.shape != (self.pairs.n_items,) or not np.isfinite(self.linear).all():
