@@ -20,7 +20,7 @@ def audit(
     epsilon: Annotated[
         float | None, typer.Option(help="The claim to attack; 0.1, 1 and 4 when not given.", metavar="E")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer cases and runs: under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer cases and runs: some minutes.")] = False,
     workers: Annotated[int | None, typer.Option(help="Processes.", metavar="W", min=1)] = None,
     plot: Annotated[
         Path | None, result("Also draw the distributions of the privacy loss here: .png, .svg or .pdf.", "FILE")
