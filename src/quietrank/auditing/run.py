@@ -69,7 +69,7 @@ def audit(
     unit        only promises to a "comparison" or a "person"; None: both
     neighbours  only "replace", "add-remove" or "outcome"; None: all
     epsilon     the promise to attack, from 0.001 to 20; None: 0.1, 1 and 4, or only 1 with quick
-    quick       True: fewer cases and runs, in under a minute
+    quick       True: fewer cases and runs, in some minutes
     workers     how many processes; None: one per core. With one, everything runs in this process.
     risk        the probability that a correct library fails the audit somewhere
     progress    called with the number of jobs that are done, and of all jobs
