@@ -171,7 +171,7 @@ ROW = re.compile(r"\s+\d+\s+(\S.*?)\s\s")
 
 def alike(shown: str, printed: str) -> float:
     """The share of shown lines that are printed, in form."""
-    wanted = [line for line in form(shown) if " " in line]
+    wanted = [line for line in form(shown) if line]
     there = " ".join(" ".join(form(printed)).split())
     return 1.0 if not wanted else sum(line in there for line in wanted) / len(wanted)
 

@@ -98,7 +98,7 @@ def test_the_noise_covers_it(neighbours: Any, reach: int, groups: tuple[str, ...
 def test_the_audit_sees_a_person_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: everybody is counted six times. The bounds check of the audit complains."""
     case = make_case(LAPLACE, "person", method=Method.NET_WINS, epsilon=1.0, items=3, max_per_person=2)
-    assert bounds.check(case, 1, beside=1).complaints == ()
+    assert bounds.check(case, effort(1, 3), beside=1).complaints == ()
     honest = tally.Taken.people_by_votes
 
     def smeared(self: Any, bins: int, *, one_per_pair: bool) -> PeopleByVotes:
@@ -106,7 +106,7 @@ def test_the_audit_sees_a_person_counted_twice(monkeypatch: pytest.MonkeyPatch) 
         return replace(exact, counts=exact.counts + 5 * np.roll(exact.counts, 1))
 
     monkeypatch.setattr(tally.Taken, "people_by_votes", smeared)
-    assert any("histogram" in complaint for complaint in bounds.check(case, 1, beside=1).complaints)
+    assert any("histogram" in complaint for complaint in bounds.check(case, effort(1, 2), beside=1).complaints)
 
 
 # ---- one payment ----------------------------------------------------------------------------------------------------

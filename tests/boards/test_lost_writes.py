@@ -32,6 +32,7 @@ from quietrank.votes.daily import kept as kept_files
 from tests.boards.faults import counted
 from tests.boards.file_layer import Disk, Effort, Loss, Note, compiled, losses, moments, notes
 from tests.boards.lost_writes import DAYS, RUNS, board_of, ledger_of, prepared
+from tests.effort import effort
 
 ROOT = Path(__file__).parent.parent.parent
 PUBLIC = "boards/board"
@@ -254,7 +255,7 @@ def report(what: str, found: Found) -> None:
 
 def test_whatever_was_not_synced_may_be_lost(layer: Path, tmp_path: Path) -> None:
     """A few of the losses while a board is made, updated, given long lines, and somebody is forgotten."""
-    report("few", explore(layer, tmp_path, [MAKE, WIDE, FORGET], FEW, most=1))
+    report("few", explore(layer, tmp_path, [MAKE, WIDE, FORGET], FEW, most=effort(1, 3)))
 
 
 @pytest.mark.slow

@@ -1012,7 +1012,7 @@ OTHERS: list[Line] = [
     ("check votes.csv --epsilon 1", USAGE, "No such option"),
     ("fit nowhere.csv", REFUSED, "there is no file"),
     ("fit votes.csv --ridge -1", USAGE, INVALID),
-    ("fit votes.csv --ridge nan", USAGE, "--ridge"),
+    ("fit votes.csv --ridge nan", USAGE, INVALID),
     ("fit votes.csv --ridge inf", USAGE, "--ridge must be finite"),
     ("fit votes.csv --ridge ''", USAGE, INVALID),
     ("fit votes.csv --ridge much", USAGE, INVALID),
