@@ -3,11 +3,14 @@ run in part."""
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from tests.effort import effort
@@ -42,6 +45,16 @@ def _keep_few(items: list[pytest.Item], name: str, others: pytest.MarkDecorator)
         for place, item in enumerate(same):
             if place not in kept:
                 item.add_marker(others)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_built_once() -> Iterator[None]:
+    """Typer builds all commands anew at each call, which takes longer than most calls."""
+    built_once = functools.cache(typer.main.get_command)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", built_once)
+        patch.setattr(typer.testing, "_get_command", built_once)
+        yield
 
 
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.engines)

@@ -104,7 +104,7 @@ GROWING = make_case(LAPLACE, "person", method=Method.NET_WINS, one_per_pair=True
 
 
 def bounds(case: Case) -> Finding:
-    return checks.bounds_check([case], SMALL)
+    return checks.bounds_check([case], SMALL, [case])
 
 
 def growing(case: Case) -> Finding:

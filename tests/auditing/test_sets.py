@@ -31,7 +31,7 @@ PUBLIC = make_case(
 
 
 def bounds(case: Case) -> Finding:
-    return checks.bounds_check([case], SMALL)
+    return checks.bounds_check([case], SMALL, [case])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(", ", "-"))

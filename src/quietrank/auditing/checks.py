@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,13 +73,14 @@ FULL = Sizes(9, 2, 4000, 30_000, 2_800_000, 1_000_000, 3_000, 24, 3)
 QUICK = Sizes(3, 1, 1000, 5_000, 30_000, 20_000, 200, 3, 0)
 
 
-def bounds_check(cases: Sequence[Case], sizes: Sizes) -> Finding:
-    """All statistics of one promise."""
+def bounds_check(cases: Sequence[Case], sizes: Sizes, buying: Collection[Case]) -> Finding:
+    """All statistics of one promise; `buying`: the cases of which what is bought beside the counts is looked at too."""
     began = time.perf_counter()
-    reaches = [
-        (case, bounds.check(case, sizes.pairs, sizes.releases, sizes.beside, all_pairs=sizes.all_pairs))
-        for case in cases
-    ]
+    reaches = []
+    for case in cases:
+        beside = sizes.beside if case in buying else 0
+        moves = bounds.check(case, sizes.pairs, sizes.releases, beside, all_pairs=sizes.all_pairs)
+        reaches.append((case, moves))
     first = cases[0]
     wrong = [f"{case.name}: {what}" for case, moves in reaches for what in moves.complaints]
     return Finding(

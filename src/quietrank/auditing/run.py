@@ -169,7 +169,8 @@ def _jobs(
         jobs += black_box_jobs(case, sizes)
     jobs += [partial(board_loss_check, case, sizes, each) for case in boards]
     jobs += [partial(growing_check, case, sizes) for case in growing]
-    jobs += [partial(bounds_check, alike, sizes) for alike in _by_promise(cases)]
+    buying = _first_to_buy(cases) if quick else cases
+    jobs += [partial(bounds_check, alike, sizes, buying) for alike in _by_promise(cases)]
     jobs += [partial(seal_check, case, sizes, each) for case in perturbed]
     jobs += [partial(noise_check, case, sizes, each) for case in drawn]
     jobs += [partial(board_noise_check, case, sizes, each) for case in boards if case.shows_draws]
@@ -193,6 +194,15 @@ def _by_promise(cases: list[Case]) -> list[list[Case]]:
     for case in cases:
         promises.setdefault(case.subject, []).append(case)
     return list(promises.values())
+
+
+def _first_to_buy(cases: list[Case]) -> list[Case]:
+    """One case of each way to bound people: what is bought beside the counts depends on that, not on their noise."""
+    firsts: dict[tuple[object, ...], Case] = {}
+    for case in cases:
+        clipped, kind = case.calibrated.clip is not None, (case.spread, case.promise.leaves_out)
+        firsts.setdefault((case.bounding, clipped, case.privacy.neighbours, *kind), case)
+    return list(firsts.values())
 
 
 def _first_of_each(cases: list[Case]) -> list[Case]:

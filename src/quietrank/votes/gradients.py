@@ -15,6 +15,7 @@ from quietrank.maths.clustered import ClusterError, require_clusters
 from quietrank.maths.davidson import tie
 from quietrank.maths.fit import Fit
 from quietrank.maths.tied_fit import TiedFit
+from quietrank.votes.public_table import public_table
 from quietrank.votes.sources import collect
 
 if TYPE_CHECKING:
@@ -50,15 +51,12 @@ def gradients_by_person(counted: Counting, fit: Fit) -> csr_array:
 def _slopes(fit: Fit) -> ir.Table:
     """How steep the log-likelihood is for a vote on each pair that met: first, second, won = ψ(x), lost = ψ(−x); and
     the chance of a tie."""
-    import ibis
-    import pyarrow as pa
-
     i, j = fit.pairs.i.astype(np.int64), fit.pairs.j.astype(np.int64)
     x = fit.scores[i] - fit.scores[j]
     up, down = fit.link.grad(x), fit.link.grad(-x)
     chance = tie(x, fit.nu) if isinstance(fit, TiedFit) else np.zeros(len(x))
     both_ways = {"first": (i, j), "second": (j, i), "won": (up, down), "lost": (down, up), "chance": (chance, chance)}
-    return ibis.memtable(pa.table({name: np.concatenate(sides) for name, sides in both_ways.items()}))
+    return public_table(**{name: np.concatenate(sides) for name, sides in both_ways.items()})
 
 
 def _sums(rows: ir.Table, slopes: ir.Table, of_ties: int | None) -> ir.Table:

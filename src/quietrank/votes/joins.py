@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.promise.items import Items
 from quietrank.votes.engines import engine_of
+from quietrank.votes.public_table import public_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -18,12 +19,7 @@ if TYPE_CHECKING:
 
 def names_table(names: Sequence[str], *, as_bytes: bool = False) -> ir.Table:
     """Names and their places on the list as a table the engine can join: name, place."""
-    import ibis
-    import pyarrow as pa
-
-    written = pa.array(names, type=pa.string())
-    known = written.cast(pa.binary()) if as_bytes else written
-    return ibis.memtable(pa.table({"name": known, "place": pa.array(range(len(names)), type=pa.int64())}))
+    return public_table(name=[name.encode() for name in names] if as_bytes else names, place=range(len(names)))
 
 
 def with_place(table: ir.Table, column: str, names: ir.Table, place: str) -> ir.Table:
@@ -36,11 +32,10 @@ def with_place(table: ir.Table, column: str, names: ir.Table, place: str) -> ir.
 def with_askable(table: ir.Table, items: Items) -> ir.Table:
     """The table, which has place_a and place_b, with `askable`: whether their pair is on the list of `items.pairs`."""
     import ibis
-    import pyarrow as pa
 
     assert items.pairs is not None
     low, high = zip(*items.pairs, strict=True)
-    listed = ibis.memtable(pa.table({"low": pa.array(low, pa.int64()), "high": pa.array(high, pa.int64())}))
+    listed = public_table(low=low, high=high)
     ordered = table.mutate(
         pair_low=ibis.least(table.place_a, table.place_b), pair_high=ibis.greatest(table.place_a, table.place_b)
     )

@@ -9,16 +9,16 @@ are added up; the few products of doubles are rounded alike everywhere (IEEE 754
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quietrank.arrays import Floats
 from quietrank.estimate.methods import Expected
 from quietrank.maths.davidson import win_rate
 from quietrank.mechanisms.scatter import STEPS, Around
 from quietrank.promise.promise import PERSON_GRID
 from quietrank.votes.joins import both_sides
+from quietrank.votes.public_table import public_table
 from quietrank.votes.sets import shown_columns, sides
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def _sides(rows: ir.Table) -> ir.Table:
 
 def _off_the_line(people: ir.Table, expected: Sequence[Expected], scale: float, shown: int) -> ir.Table:
     """‖x − wμ‖² = ‖x‖² − 2w⟨x, μ⟩ + w²‖μ‖², for people with w votes in all and μ expected of each."""
-    squares = _table(of_group=np.arange(len(expected)), square=np.array([np.square(e.values).sum() for e in expected]))
+    lengths = np.array([np.square(one.values).sum() for one in expected])
+    squares = public_table(of_group=np.arange(len(expected)), square=lengths).view()
     known = people.left_join(squares, [("group", "of_group")])
     w = known.weight.cast("float64") / (float(shown) * PERSON_GRID)  # every vote has so many items
     change = w * (w * known.square - 2.0 * (known.along.cast("float64") / PERSON_GRID))
@@ -143,28 +144,20 @@ def _chances(nus: Sequence[float]) -> ir.Table:
     """The win rates at all differences of scores, in each group."""
     gaps = np.arange(-FARTHEST, FARTHEST + 1, dtype=np.float64)
     rates = [win_rate(gaps / SCORE, nu) if nu > 0 else 1 / (1 + np.exp(-gaps / SCORE)) for nu in nus]
-    return _table(
+    return public_table(
         difference=np.tile(gaps, len(nus)), of_group=np.repeat(np.arange(len(nus)), len(gaps)),
         chance=np.concatenate(rates),
-    )  # fmt: skip
+    ).view()  # fmt: skip
 
 
 def _of_items(expected: Sequence[Expected]) -> ir.Table:
     """What is expected, by group and item."""
     n = len(expected[0].values)
-    return _table(
+    return public_table(
         of_group=np.repeat(np.arange(len(expected)), n),
         of_item=np.tile(np.arange(n), len(expected)),
         value=np.concatenate([np.asarray(one.values, dtype=np.float64) for one in expected]),
-    )
-
-
-def _table(**columns: Floats | Any) -> ir.Table:
-    """Public numbers as a table that the engine can join."""
-    import ibis
-    import pyarrow as pa
-
-    return ibis.memtable(pa.table(columns)).view()
+    ).view()
 
 
 def _rounded(value: ir.Value, most: float) -> ir.Value:

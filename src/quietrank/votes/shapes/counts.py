@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from quietrank.votes.cells import text, trimmed
+from quietrank.votes.public_table import public_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -34,9 +37,8 @@ def by_outcome(rows: ir.Table, counts: Mapping[int, str]) -> ir.Table:
     If one of the cells of a row cannot be read, none counts. The rows are mentioned once.
     """
     import ibis
-    import pyarrow as pa
 
-    outcomes = ibis.memtable(pa.table({"y": pa.array(list(counts), pa.int16())}))
+    outcomes = public_table(y=np.array(list(counts), dtype=np.int16))
     each = rows.cross_join(outcomes)
     readable = None
     for column in counts.values():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.arguments import file_path
+from quietrank.votes.public_table import public_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -61,18 +62,11 @@ class DesignFile:
 
     def items(self) -> ir.Table:
         """Every name in it: `item`."""
-        import ibis
-        import pyarrow as pa
-
-        names = sorted({item for _, items in self.sets for item in items})
-        return ibis.memtable(pa.table({"item": pa.array(names, pa.string())}))
+        return public_table(item=sorted({item for _, items in self.sets for item in items}))
 
     def joined(self, rows: ir.Table, size: int) -> ir.Table:
         """The rows, whose of_version and of_set name a set, with shown_1 to shown_M, empty where a set has no
         further item, and `known`, NULL if it is not in the file."""
-        import ibis
-        import pyarrow as pa
-
         names = ("version", "set") if self.has_versions else ("set",)
         columns: dict[str, Sequence[str]] = {
             f"in_{name}": [key[place] for key, _ in self.sets] for place, name in enumerate(names)
@@ -80,7 +74,7 @@ class DesignFile:
         for k in range(size):
             # Empty, not NULL: on its way to Spark, Ibis turns a NULL in such a table into the text NaN.
             columns[f"shown_{k + 1}"] = [items[k] if k < len(items) else "" for _, items in self.sets]
-        sets = ibis.memtable(pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()}))
+        sets = public_table(**columns)
         joined = rows.left_join(sets.view(), [(f"of_{name}", f"in_{name}") for name in names])
         shown = [f"shown_{k + 1}" for k in range(size)]
         return joined.select(*rows.columns, *shown, known=joined.in_set).view()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from quietrank.votes.cells import Names
 from quietrank.votes.engines import DUCKDB, engine_of
 from quietrank.votes.files import ROW
+from quietrank.votes.public_table import public_table
 from quietrank.votes.sample import LOT, lot
 from quietrank.votes.shapes.shape import Shape, carried
 
@@ -49,12 +50,9 @@ def _unnested(table: ir.Table, each: Any, cells: Any, constants: Any, *, coded: 
 def _crossed(table: ir.Table, each: Any, cells: Any, constants: Any) -> ir.Table:
     """Every row beside every question, from which each picks its own cell: slower, in any engine."""
     import ibis
-    import pyarrow as pa
 
     number = len(next(iter(constants.values())))
-    kinds = {"int64": pa.int64(), "string": pa.string()}
-    columns = {name: pa.array(list(values), type=kinds[_type(values)]) for name, values in constants.items()}
-    questions = ibis.memtable(pa.table({"question": pa.array(range(number), type=pa.int64()), **columns}))
+    questions = public_table(question=range(number), **constants)
     flat = {f"{name}_{k}": value for name, values in cells.items() for k, value in enumerate(values)}
     both = table.select(**each, **flat).view().cross_join(questions.view())
     picked = {

@@ -13,12 +13,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from quietrank.errors import VotesError, option
 from quietrank.promise.items import Items
 from quietrank.votes.cells import Names
 from quietrank.votes.engines import engine_of
+from quietrank.votes.public_table import public_table
 from quietrank.votes.shapes.exact import exact_text, require_quotable, written_text
 from quietrank.votes.shapes.expand import of_row
 from quietrank.votes.shapes.outcomes import A_WON, B_WON, TIE
@@ -145,10 +146,9 @@ class Rankings(Shape):
 
     def _by_pair(self, placed: ir.Table, each: list[str], *, numbered: bool) -> ir.Table:
         """A row for every pair of items, and if numbered, only one of a ranking that is wrong."""
-        import ibis
 
         columns = [*each, "wrong", *(("said", "culprit") if numbered else ())]
-        pairs = ibis.memtable(self._pairs(numbered=numbered))
+        pairs = self._pairs(numbered=numbered)
         both = with_array(placed, columns, len(self.item_names)).cross_join(pairs)
         read_columns = [*each, "y", "place_a", "place_b", *columns[len(each) :], *(("a", "b") if numbered else ())]
         rows = both.mutate(y=self._y(both)).select(*read_columns)
@@ -156,15 +156,11 @@ class Rankings(Shape):
             rows = rows.filter((rows.wrong == "") | ((rows.place_a == 0) & (rows.place_b == 1)))
         return rows.view()
 
-    def _pairs(self, *, numbered: bool) -> Any:
+    def _pairs(self, *, numbered: bool) -> ir.Table:
         """All pairs of places on the list, with the names of their items if numbered."""
-        import pyarrow as pa
-
         first, second = zip(*itertools.combinations(range(len(self.item_names)), 2), strict=True)
-        columns = {"place_a": pa.array(first, pa.int64()), "place_b": pa.array(second, pa.int64())}
-        if numbered:
-            columns |= {name: pa.array([self.item_names[k] for k in of]) for name, of in (("a", first), ("b", second))}
-        return pa.table(columns)
+        names = {name: [self.item_names[k] for k in of] for name, of in (("a", first), ("b", second)) if numbered}
+        return public_table(place_a=first, place_b=second, **names)
 
     def _y(self, both: ir.Table) -> ir.Value:
         """2, 1 or 0 for two ranked items; two that are not ranked are not compared."""
