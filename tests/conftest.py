@@ -4,6 +4,7 @@ run in part."""
 from __future__ import annotations
 
 import functools
+import gc
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +22,7 @@ from tests.servers.spark import spark_session
 QUIET: dict[str, Any] = {
     "derandomize": True, "deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]
 }  # fmt: skip
-settings.register_profile("quietrank", max_examples=effort(10, 100), **QUIET)
+settings.register_profile("quietrank", max_examples=effort(6, 100), **QUIET)
 settings.load_profile("quietrank")
 
 
@@ -45,6 +46,13 @@ def _keep_few(items: list[pytest.Item], name: str, others: pytest.MarkDecorator)
         for place, item in enumerate(same):
             if place not in kept:
                 item.add_marker(others)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays, so the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

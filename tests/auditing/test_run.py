@@ -71,7 +71,8 @@ def test_a_failure_is_told() -> None:
 def test_the_command_prints_and_says_by_its_exit_code(monkeypatch: pytest.MonkeyPatch, sound: bool) -> None:
     """Results to stdout; 0 if all checks pass, 1 if one fails."""
     monkeypatch.setattr(run, "audit", partial(run.audit, risk=RISK, workers=None) if sound else _failing)
-    words = ["audit", "--mechanism", "zonotope", "--neighbours", "outcome", "--quick", "--format", "json"]
+    words = ["audit", "--mechanism", "laplace", "--unit", "comparison", "--neighbours", "outcome", "--quick"]
+    words += ["--format", "json"]
     result = CliRunner().invoke(cli.app, words if sound else [*words, "--epsilon", "2"])
     assert result.exit_code == (0 if sound else 1)
     assert json.loads(result.stdout)["passed"] is sound

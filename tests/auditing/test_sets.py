@@ -20,8 +20,9 @@ from quietrank.votes import check, tally
 from quietrank.votes.sets import size
 from quietrank.votes.snapshot import NOT_ANSWERED, NUMBER
 from tests.auditing import test_planted_faults as planted
+from tests.effort import effort
 
-SMALL = replace(planted.SMALL, pairs=5)
+SMALL = replace(planted.SMALL, pairs=effort(3, 5))
 QUICK, REST = ([make_case(**words) for words in part] for part in _sets())
 CASES = [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in REST)]
 PEOPLE = make_case(LAPLACE, "person", items=6, set_size=3, max_per_person=3)

@@ -40,7 +40,7 @@ def _run(folder: Path, *words: object, env: dict[str, str] | None = None, stdout
 
 
 def _ledger(folder: Path) -> tuple[object, ...]:
-    assert _run(folder, "ledger", "new", "b.db", "--epsilon", 9, "--data", "v", "--unit", "comparison").returncode == 0
+    qr.Ledger.create(folder / "b.db", epsilon=9, data="v", unit="comparison")
     return ("--ledger", "b.db")
 
 
@@ -162,7 +162,7 @@ def test_only_an_earlier_one_of_the_same_kind_is_replaced_and_only_when_told(
     """A release is not replaced without --overwrite; a ledger, a tally, the votes and other files never are."""
     ledger, run = _ledger(folder), Run(monkeypatch, capsys)
     monkeypatch.chdir(folder)
-    assert _run(folder, *COMMAND, *ledger, "--out", "r.json", "--save-tally", "t.json").returncode == 0
+    assert run(*COMMAND, *ledger, "--out", "r.json", "--save-tally", "t.json").code == 0
     (folder / "mine.json").write_text('{"mine": 1}')
     (folder / "mine.csv").write_text("a,b\n1,2\n")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -175,7 +175,7 @@ def test_only_an_earlier_one_of_the_same_kind_is_replaced_and_only_when_told(
         assert done.code == 1, words
         assert "choose another name" in done.stderr
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert _run(folder, *COMMAND, *ledger, "--out", "r.json", "--overwrite").returncode == 0
+    assert run(*COMMAND, *ledger, "--out", "r.json", "--overwrite").code == 0
     assert (folder / "r.json").read_bytes() != before["r.json"]
 
 
