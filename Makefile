@@ -16,8 +16,10 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 
 types: .venv/installed
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
+# Tests start programs, which would compile every module anew where Python is told to keep no bytecode.
+unit: export PYTHONDONTWRITEBYTECODE :=
 unit: .venv/installed
 	$(BIN)/pytest -n auto -m "not slow and not engines"
 
