@@ -92,7 +92,7 @@ SETTINGS: dict[str, tuple[qr.Privacy, dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_design_gives_a_release_with_intervals(setting: str, tmp_path: Path) -> None:
     """Saved, loaded and made again it is the same; its notes say what a vote is; its labels are honest."""
     privacy, options, method, statistic = SETTINGS[setting]

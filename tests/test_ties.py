@@ -240,7 +240,7 @@ def test_ties_go_with_scores_from_counts_only(votes: Votes, words: dict[str, Any
 
 
 @pytest.mark.parametrize("words", PROMISES, ids=str)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_saved_tally_gives_both_models(votes: Votes, words: dict[str, Any], tmp_path: Path) -> None:
     tally = qr.noisy_tally(votes, qr.Privacy(50, **words), ties="davidson")
     tally.to_json(tmp_path / "tally.json")

@@ -147,7 +147,7 @@ def test_what_is_refused_is_not_paid_for(words: Any, more: Any, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-6, 1e-8])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_any_delta_goes_with_a_chosen_limit(delta: float, tmp_path: Path) -> None:
     """However it rounds in binary; and a budget of exactly this pays for it."""
     privacy = Privacy(1, "person", delta=delta, max_per_person="auto")

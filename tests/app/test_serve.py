@@ -102,7 +102,7 @@ def run(place: Path, mode: str = "no-browser", **variables: str) -> Iterator[Run
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_it_ends_at_once(place: Path, number: int) -> None:
     """With a window open, half a request, half an upload and a job: soon, quietly, and without a file."""
     with run(place, "busy") as server:

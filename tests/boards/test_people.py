@@ -49,7 +49,7 @@ LARGE = 1234567890123456789
         (pa.array(["u"]).dictionary_encode(), pa.array(["u"], pa.large_string()), 1),
     ],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_an_id_is_the_same_whatever_its_type(first: pa.Array, second: pa.Array, people: int, tmp_path: Path) -> None:
     """One table has whole numbers, the next decimals or text: splitting a person would give them two limits."""
     board = new_board(tmp_path)

@@ -181,7 +181,7 @@ def _elo_is_log_odds_times_its_factor(log_odds: dict[str, Any], board: Path, run
     ],
     ids=str,
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_wrong_words(board: Path, run: Run, words: tuple[str, ...], code: int, message: str) -> None:
     made = [word.format(board=board, votes=board.parent / "votes.csv") for word in words]
     if words[0] == "new":

@@ -89,7 +89,7 @@ def test_a_figure(run: Run, tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [KeyboardInterrupt, OSError, RuntimeError])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_an_interrupted_figure_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: type[BaseException]
 ) -> None:

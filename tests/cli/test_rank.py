@@ -71,7 +71,7 @@ BROKEN_ROWS = {
 
 
 @pytest.mark.parametrize("flaw", BROKEN_ROWS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_bad_rows_are_refused_or_skipped(run: Run, tmp_path: Path, flaw: str) -> None:
     """How many rows, which, and the remedy; --skip-invalid then goes through."""
     row, message = BROKEN_ROWS[flaw]

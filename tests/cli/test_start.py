@@ -49,7 +49,7 @@ def parts(result: Outcome) -> tuple[list[str], str]:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_command_that_it_prints_runs(
     run: Run, votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

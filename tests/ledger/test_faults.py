@@ -98,7 +98,7 @@ def check_full(path: Path, found: dict[str, Any], budget: int) -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1, 4096, 20000])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_limit_on_the_size_of_files_breaks_nothing(tmp_path: Path, room: int) -> None:
     """Debits fail with a clear line, what was paid stays paid, and with room again it goes on."""
     ledger = ledger_for(tmp_path / "ledger", 1000)

@@ -80,7 +80,7 @@ def test_the_solver_can_trust_its_slopes(nu: float) -> None:
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.7, 30.0, 1e5])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_cells_sum_ties_as_matrices_do(nu: float) -> None:
     rng = np.random.default_rng(1)
     theta, mass = rng.normal(0, 3, 2500), rng.random(2500)

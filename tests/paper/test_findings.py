@@ -63,7 +63,7 @@ def test_errors_fall_with_n_under_edge_privacy(method: str, metric: str) -> None
 
 
 @pytest.mark.parametrize(("method", "metric"), [*EDGE_CURVES, ("noisy_counts_right", "topk_error")])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_errors_rise_with_n_under_individual_privacy(method: str, metric: str) -> None:
     """The same people spread over more items: from n = 12 to n = 32 every error rises."""
     small, large = (simulate("5", n, None, 1000, (1.0,), 25) for n in (12, 32))

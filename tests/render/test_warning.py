@@ -186,7 +186,7 @@ def test_ten_releases_of_pure_noise_are_all_warned_about(mechanism: str, n: int)
 
 @pytest.mark.parametrize("each", [1, 30])
 @pytest.mark.parametrize("n", [3, 6, 20])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_ties_are_warned_about_where_the_number_of_votes_is_public(n: int, each: int) -> None:
     """There the size of the noise comes from that number, and from what is said to be assumed."""
     votes = from_arrow(ties(n, each), names(n))

@@ -50,7 +50,7 @@ def _counted(votes: list[Vote], bounded: Bounded, groups: str | None) -> list[An
 
 @pytest.mark.parametrize("groups", [None, "vote", "person"])
 @pytest.mark.parametrize("name", BOUNDS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_one_pass_counts_what_several_do(name: str, groups: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums, ties, rows and people, with bad rows among them, bit for bit."""
     bounded = BOUNDS[name]

@@ -578,7 +578,7 @@ def released(n: int, link: Link, epsilon: float, unit: dict[str, object], sets: 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 30])
 @pytest.mark.parametrize("link", [LOGISTIC, HYPERBOLIC_SECANT, OWN], ids=lambda link: link.name)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_no_votes_make_a_release_fail(n: int, link: Link) -> None:
     """The whole range of ridges, budgets from next to nothing to next to no privacy, and the worst votes."""
     sets = [name for name in VOTE_SETS if n <= 5 or "separated" not in name]

@@ -46,7 +46,7 @@ def counted(votes: Votes, privacy: qr.Privacy = PERSON) -> SetTally:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_dialect_is_read_to_the_same_tally(name: str) -> None:
     """By columns, cells, positions or a design file; the largest set is public and the same."""
     votes = read_votes(FOLDER / name, ITEMS, **DIALECTS[name])
@@ -146,7 +146,7 @@ def test_what_is_wrong_is_refused_with_its_row_and_a_remedy(flaw: str) -> None:
 @pytest.mark.parametrize(
     "flaw", ["position beyond the set", "best is worst", "choice not in the set", "half an answer"]
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_under_a_public_design_no_answer_changes_the_sets(flaw: str) -> None:
     """A wrong answer that is skipped leaves its set in place, as a tie: otherwise the sets would give it away."""
     columns, options, _, _ = WRONG[flaw]

@@ -69,7 +69,7 @@ def test_a_file_gives_the_tally_of_its_long_form(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", LAST)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_items_left_out_may_come_last(file: str) -> None:
     """Every ranked item beats every other, and those are not compared with each other."""
     assert _tallies(f"rankings/{file}", unranked="last") == _tallies("rankings/long_last.csv")

@@ -40,7 +40,7 @@ def test_what_a_cell_says(cell: str | None, net: float) -> None:
 
 
 @pytest.mark.parametrize("kind", ["int8", "int64", "float64"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_numbers_are_codes_whatever_their_type(kind: str) -> None:
     import pyarrow as pa
 
