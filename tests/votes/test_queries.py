@@ -9,7 +9,8 @@ import pytest
 
 import quietrank as qr
 from quietrank.errors import VotesError
-from quietrank.votes.queries import EXPRESSION, QUERY, VIEW
+from quietrank.votes.engines import DUCKDB
+from quietrank.votes.queries import EXPRESSION, PERHAPS_A_VIEW, QUERY, VIEW
 from tests.servers.postgres import PostgresServer
 from tests.steps import tally_votes
 
@@ -135,6 +136,17 @@ def test_a_view_is_an_assumption(database: str) -> None:
     for words in ({"table": "watched"}, {"query": "SELECT * FROM watched WHERE person <> 'p1'"}):
         assert VIEW in qr.rank(votes_of(database, **words), PERSON).assumptions
     assert VIEW not in qr.rank(votes_of(database, table="votes"), PERSON).assumptions
+
+
+def test_where_the_engine_does_not_say_the_release_does(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may read a table may not be allowed to ask what it is."""
+    import duckdb
+
+    def refused(*_: Any) -> bool:
+        raise duckdb.PermissionException("permission denied")
+
+    monkeypatch.setattr(type(DUCKDB), "is_view", refused)
+    assert PERHAPS_A_VIEW in qr.rank(votes_of(database, table="votes"), PERSON).assumptions
 
 
 def test_an_ibis_expression_is_an_assumption(database: str, tmp_path: Path) -> None:

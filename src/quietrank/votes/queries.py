@@ -10,7 +10,6 @@ before it (docs/proofs/filter.md). Whatever else gives the votes is trusted, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +24,13 @@ DIALECTS = {"duckdb": "duckdb", "postgres": "postgres", "pyspark": "spark"}
 """what sqlglot calls the language of each engine that takes a query"""
 
 ALONE = "{} decides about each row by that row alone; what is promised holds for the rows that it gave."
-QUERY, VIEW, EXPRESSION = (
+QUERY, VIEW, EXPRESSION, PERHAPS_A_VIEW = (
     f"It is assumed, not checked, that {ALONE.format(what)}"
-    for what in ("the query that gave the votes", "the view that gave the votes", "the Ibis expression of the votes")
-)
+    for what in (
+        "the query that gave the votes", "the view that gave the votes", "the Ibis expression of the votes",
+        "what gave the votes, which is a table or a view,",
+    )
+)  # fmt: skip
 
 
 UNREADABLE = "it cannot be read"
@@ -174,6 +176,7 @@ def assumed_of(table: ir.Table, engine: Engine) -> str | None:
         return None
     if not isinstance(source, ops.DatabaseTable):
         return EXPRESSION
-    with suppress(*engine.errors):  # who may read a table may not be allowed to ask what it is
+    try:
         return VIEW if engine.is_view(table.get_backend(), source.name, source.namespace.database) else None
-    return None
+    except engine.errors:  # who may read a table may not be allowed to ask what it is
+        return PERHAPS_A_VIEW
