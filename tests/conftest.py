@@ -3,19 +3,14 @@ run in part."""
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer.main
-import typer.testing
 from hypothesis import HealthCheck, settings
-from typer.main import get_command
 
-from quietrank.mechanisms.registry import MECHANISMS
 from tests.effort import effort
 from tests.servers.keepers import Keeper, duckdb_file, postgres_database, spark_views
 from tests.servers.postgres import PostgresServer, postgres_server
@@ -55,21 +50,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def commands_are_built_once() -> Iterator[None]:
-    """Typer builds all commands anew at each call, which takes longer than most calls. A mechanism that a test has
-    registered is one of their words."""
-    build = functools.cache(lambda app, mechanisms: get_command(app))
-
-    def built_once(app: typer.Typer) -> Any:
-        return build(app, tuple(MECHANISMS))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", built_once)
-        patch.setattr(typer.testing, "_get_command", built_once)
-        yield
 
 
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.engines)
