@@ -169,7 +169,7 @@ def test_the_tallies_of_groups_are_the_definition(bounded: str, rows: list[Row])
 
 @pytest.mark.parametrize("skip_invalid", [False, True])
 @pytest.mark.parametrize("bounded", BOUNDED)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_all_joins_together_are_the_definition(bounded: str, skip_invalid: bool) -> None:
     """With a list of askable pairs, and as an Ibis table of the user's, every join of the chain takes part."""
     import ibis
@@ -437,7 +437,7 @@ MATTERS = [
 
 
 @pytest.mark.parametrize(("privacy", "mechanism", "statistic", "loss"), MATTERS, ids=_case_id)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_noise_for_one_group_would_be_caught(
     privacy: Privacy, mechanism: str, statistic: Statistic, loss: float
 ) -> None:
@@ -494,7 +494,7 @@ def no_votes_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", [method.value for method in Method])
 @pytest.mark.parametrize("privacy", [p for p in PRIVACIES if p.design is not Design.PUBLIC], ids=privacy_id)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_a_grouped_release_is_a_function_of_the_noisy_values(
     no_votes_in_the_values: None, privacy: Privacy, method: MethodWord
 ) -> None:
@@ -591,7 +591,7 @@ class Recording:
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "zonotope", "perturbed-mle"])
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_all_groups_are_paid_for_once_and_before_any_noise(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One debit of ε; if it is refused nothing is drawn; every release carries its entry."""
     privacy = Privacy(1, "person", one_per_pair=True, delta=1e-6 if mechanism == "gaussian" else 0.0)

@@ -155,7 +155,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("bound", "neighbours", "design", "statistic"), CASES, ids=str)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_no_person_loses_more_than_promised(bound: str, neighbours: Any, design: Any, statistic: Statistic) -> None:
     """Replaced, added, removed or answering otherwise, with votes in one group or in both; and the bound is reached."""
     mechanism, bounds = BOUNDS[bound]

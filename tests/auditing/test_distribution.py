@@ -24,7 +24,7 @@ LEVEL = 1e-8
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_the_noise_of_every_kind_fits_its_law(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     """As drawn by the one crossing; and noise a quarter too small or too large does not fit."""
     calibrated = case.calibrated

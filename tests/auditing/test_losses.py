@@ -69,7 +69,7 @@ def test_the_curve_of_the_audit_is_that_of_the_calibration(epsilon: float, delta
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_the_gaussian_claim_is_reached(epsilon: float, delta: float) -> None:
     """Where neighbours are as far apart as derived, the exact ε is the one that is claimed."""
     votes = make_case(GAUSSIAN, "comparison", method=Method.NET_WINS, items=2, delta=delta, epsilon=epsilon)

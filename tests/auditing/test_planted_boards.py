@@ -360,7 +360,7 @@ def test_every_planted_fault_of_boards_is_caught(
 
 
 @pytest.mark.parametrize(("plant", "case", "complaint"), OF_NOISE, ids=_name)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_every_planted_fault_of_the_noise_of_boards_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, case: BoardCase, complaint: str
 ) -> None:

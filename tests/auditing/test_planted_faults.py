@@ -699,7 +699,7 @@ def _each_once() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("plant", "attack", "case", "complaint"), list(_each_once()), ids=_name)
-@pytest.mark.few(9)
+@pytest.mark.few(14)
 def test_every_planted_fault_is_caught(
     monkeypatch: pytest.MonkeyPatch, plant: Plant, attack: Callable[[Case], Finding], case: Case, complaint: str
 ) -> None:

@@ -155,7 +155,7 @@ def _ids(part: Any) -> str:
 
 
 @pytest.mark.parametrize(("plant", "check", "case"), FAULTS, ids=_ids)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_a_planted_fault_is_caught(
     plant: Plant, check: Callable[[Case], Any], case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:

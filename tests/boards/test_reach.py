@@ -16,7 +16,6 @@ from quietrank.boards.board import Board
 from quietrank.ledger.book import BudgetLedger
 from quietrank.mechanisms.horizon import STEP
 from tests.boards.arena import without_noise
-from tests.effort import THOROUGH
 
 START = date(2026, 1, 1)
 ITEMS = ["a", "b", "c"]
@@ -124,8 +123,7 @@ def test_the_clip_of_a_single_release_is_not_enough(tmp_path: Path, monkeypatch:
         votes("u", turns * MANY),
         votes("u", [(lost, won, said, seen) for won, lost, said, seen in turns] * MANY),
     )
-    if THOROUGH:  # other tests see honest boards stay within
-        assert moved(tmp_path / "honest", one, other, 6, monkeypatch, clip=1.5) <= 1
+    assert moved(tmp_path / "honest", one, other, 6, monkeypatch, clip=1.5) <= 1
     monkeypatch.setattr(Factor, "gram", lambda self, day: [self.square] * day)
     assert moved(tmp_path / "planted", one, other, 6, monkeypatch, clip=1.5) > 1
 

@@ -260,7 +260,7 @@ def test_a_release_carries_the_entry_that_paid_for_it(path: Path, tmp_path: Path
     ],
     ids=lambda privacy: f"{privacy.unit}-{privacy.epsilon}-{privacy.max_per_person}",
 )
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_a_release_at_exactly_the_budget_is_paid_for(path: Path, privacy: qr.Privacy) -> None:
     """The whole chain, with a limit that is bought first as well; a second release is refused, also without δ."""
     ledger = new(path, privacy.epsilon, privacy.delta, privacy.unit)

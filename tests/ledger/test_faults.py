@@ -48,7 +48,7 @@ def kill_releases(folder: Path, rounds: int, seed: int) -> None:
 
 def test_a_killed_release_never_overspends(tmp_path: Path) -> None:
     """kill -9 within a release: the ledger verifies, every draw is paid for, the rest of the budget is there."""
-    kill_releases(tmp_path, effort(4, 20), seed=1)
+    kill_releases(tmp_path, effort(8, 20), seed=1)
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def check_full(path: Path, found: dict[str, Any], budget: int) -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1, 4096, 20000])
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_a_limit_on_the_size_of_files_breaks_nothing(tmp_path: Path, room: int) -> None:
     """Debits fail with a clear line, what was paid stays paid, and with room again it goes on."""
     ledger = ledger_for(tmp_path / "ledger", 1000)

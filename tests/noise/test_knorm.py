@@ -102,7 +102,7 @@ def test_the_gauge_of_two_items_is_laplace() -> None:
 
 
 @pytest.mark.parametrize("graph", [complete(2), complete(3), double_cover(complete(2))])
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_the_density_changes_by_at_most_epsilon_between_neighbours(graph: Graph) -> None:
     """On a grid: ‖z‖ − ‖z − x‖ ≤ 1 for every vertex x of K, with equality somewhere."""
     i, j = graph.ends

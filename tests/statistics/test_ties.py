@@ -267,7 +267,7 @@ def test_one_vote_moves_no_further_in_l2(statistic: WithTies, neighbours: Neighb
 
 
 @pytest.mark.parametrize("statistic", IN_L2, ids=str)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_clipped_people_are_no_further_apart_than_derived(statistic: WithTies) -> None:
     """Random people scaled to norm C in the norm that the clip bounds, K in it."""
     rng = np.random.default_rng(2)

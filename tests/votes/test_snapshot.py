@@ -68,7 +68,7 @@ def volatile() -> dict[str, Any]:
 
 @pytest.mark.parametrize("privacy", [ONE_PER_PAIR, SCALED, CLIPPED], ids=["one per pair", "scaled", "clipped"])
 @pytest.mark.parametrize("source", ["view", "where", "sample"])
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_a_volatile_table_breaks_no_bound(volatile: dict[str, Any], source: str, privacy: Privacy) -> None:
     """A view that samples, a random condition, Ibis's own sample: ten readings, each within the bound."""
     for _ in range(10):

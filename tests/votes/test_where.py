@@ -289,7 +289,7 @@ def _same_in_public(privacy: Privacy, method: str) -> bool:
 
 
 @pytest.mark.parametrize("privacy", PROMISES, ids=privacy_id)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_nothing_public_depends_on_who_meets_the_condition(privacy: Privacy) -> None:
     """Neighbours have the same public figures: what is counted is before the condition, and what remains is noisy."""
     for method in ("auto", "net-wins", "bradley-terry"):

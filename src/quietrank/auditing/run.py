@@ -160,7 +160,8 @@ def _jobs(
     growing = chosen.among(growing_cases(epsilon, quick=quick))
     drawn = chosen.among(noise_cases(epsilon, quick=quick))
     perturbed = [case for case in cases if case.perturbed]
-    perturbed = _first_of_each(perturbed) if quick else perturbed
+    # one case without groups and one with
+    perturbed = _first_of_each(perturbed, lambda case: case.releases_per_unit) if quick else perturbed
     exact = [case for case in cases if case.has_exact_loss]
     boards = chosen.among(streams.board_cases(epsilon, quick=quick))
     each = risk / max(1, len(black_boxes) + len(drawn) + len(perturbed) + 2 * len(boards))
@@ -169,7 +170,7 @@ def _jobs(
         jobs += black_box_jobs(case, sizes)
     jobs += [partial(board_loss_check, case, sizes, each) for case in boards]
     jobs += [partial(growing_check, case, sizes) for case in growing]
-    buying = _first_to_buy(cases) if quick else cases
+    buying = _first_of_each(cases, _way_to_bound) if quick else cases
     jobs += [partial(bounds_check, alike, sizes, buying) for alike in _by_promise(cases)]
     jobs += [partial(seal_check, case, sizes, each) for case in perturbed]
     jobs += [partial(noise_check, case, sizes, each) for case in drawn]
@@ -196,18 +197,15 @@ def _by_promise(cases: list[Case]) -> list[list[Case]]:
     return list(promises.values())
 
 
-def _first_to_buy(cases: list[Case]) -> list[Case]:
-    """One case of each way to bound people: what is bought beside the counts depends on that, not on their noise."""
-    firsts: dict[tuple[object, ...], Case] = {}
-    for case in cases:
-        clipped, kind = case.calibrated.clip is not None, (case.spread, case.promise.leaves_out)
-        firsts.setdefault((case.bounding, clipped, case.privacy.neighbours, *kind), case)
-    return list(firsts.values())
+def _first_of_each(cases: list[Case], kind: Callable[[Case], object]) -> list[Case]:
+    """The first case of each kind."""
+    return list({kind(case): case for case in reversed(cases)}.values())
 
 
-def _first_of_each(cases: list[Case]) -> list[Case]:
-    """One case without groups and one with."""
-    return list({case.releases_per_unit: case for case in reversed(cases)}.values())
+def _way_to_bound(case: Case) -> tuple[object, ...]:
+    """What is bought beside the counts depends on this, and not on the noise of the counts."""
+    clipped = case.calibrated.clip is not None
+    return case.bounding, clipped, case.privacy.neighbours, case.spread, case.promise.leaves_out
 
 
 def runs_of(case: Case, sizes: Sizes) -> int:

@@ -142,7 +142,7 @@ def test_one_query_gives_the_sums_of_the_snapshot() -> None:
 
 
 @pytest.mark.parametrize("around", [Around.ZERO, Around.VOTES, Around.EXPOSURES])
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_one_snapshot_of_rows_gives_the_scatter_of_that_of_votes(around: Around) -> None:
     """The scatter of people, too, is the same bit for bit, whether or not a row is made for each vote; also that of a
     sample, which is of the same people."""
