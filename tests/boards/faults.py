@@ -48,7 +48,8 @@ def kills(folder: Path, rounds: int, seed: int, *, pure: bool = False) -> dict[s
     while died < rounds:
         opened = Board.open(board)
         work = partial(update, opened, rows, min(opened.days + 1, horizon))
-        at_step = layer.is_there and died % 2 == 1
+        # An update with no day left to publish has fewer steps; it is killed at any time.
+        at_step = layer.is_there and died % 2 == 1 and opened.days < horizon
         # Spread evenly over the steps; and over a little more than the time that it takes.
         step = 1 + int(steps * (died + 2 * rng.random()) / (rounds + 1)) if at_step else 0
         if killed(work, None if at_step else rng.uniform(0, 1.1 * duration), step, folder):
