@@ -335,7 +335,8 @@ def test_an_interrupted_count_leaves_nothing_behind(tmp_path: Path) -> None:
         code, stderr = _interrupted(words, tmp_path, temporary)
         if b"Exception ignored in" not in stderr:  # Python itself drops an interrupt that comes within a callback
             break
-    assert code == 130, stderr
+    # Once, in many runs, the program ended by the signal itself after it had said so; a shell says 130 for both.
+    assert code in (130, -signal.SIGINT), stderr
     assert b"Traceback" not in stderr
     assert list(temporary.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tmp", "votes.parquet"]
