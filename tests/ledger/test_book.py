@@ -200,11 +200,19 @@ def test_older_ledgers_mean_the_same(path: Path, name: str) -> None:
     ]
 
 
+def numbers(plan: Budget) -> list[float]:
+    """Orders and overheads of its filters; the order of the filter that adds up ε is none, here 0."""
+    return [float(number or 0) for one in plan.filters for number in (one.order, one.overhead)]
+
+
 def test_an_older_ledger_pays_for_a_release_at_exactly_its_budget(path: Path) -> None:
-    """Its plans are those of today; only what the last of them counts is new."""
+    """Its plans are those of today, but for the last digits of the best orders, in which versions of Python differ; only
+    what the last of them counts is new."""
     ledger_file.create(path, tuple(OLD["nothing yet"]["header"]))
     ledger = BudgetLedger.open(path)
-    assert ledger.terms.plans == Budget.plans(1.0, 1e-6)
+    for plan, today in zip(ledger.terms.plans, Budget.plans(1.0, 1e-6), strict=True):
+        assert replace(plan, filters=()) == replace(today, filters=())
+        assert numbers(plan) == pytest.approx(numbers(today), rel=1e-6)
     ledger.debit(gaussian(1.0, 1e-6))
     assert ledger.spent == 1
 
