@@ -206,8 +206,8 @@ def numbers(plan: Budget) -> list[float]:
 
 
 def test_an_older_ledger_pays_for_a_release_at_exactly_its_budget(path: Path) -> None:
-    """Its plans are those of today, but for the last digits of the best orders, in which versions of Python differ; only
-    what the last of them counts is new."""
+    """Its plans are those of today, but for the last digits of the best orders, in which versions of Python differ;
+    only what the last of them counts is new."""
     ledger_file.create(path, tuple(OLD["nothing yet"]["header"]))
     ledger = BudgetLedger.open(path)
     for plan, today in zip(ledger.terms.plans, Budget.plans(1.0, 1e-6), strict=True):
