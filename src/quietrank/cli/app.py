@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -38,19 +39,9 @@ from quietrank.render.screen import never_fail_on_a_character, silence_stdout
 
 INTERRUPTED = 130
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit, verify, evidence):
-    app.command(cls=Command)(command)
-app.command("app", cls=Command)(browse)
-app.add_typer(board_app, name="board")
-app.add_typer(ledger_app, name="ledger")
-app.add_typer(paper_app, name="paper")
+COMMANDS = (demo, start, rank, rerank, check, fit, plan, simulate, synthetic, audit, verify, evidence)
+NAMED = {command.__name__: command for command in COMMANDS} | {"app": browse}
+GROUPS = {"board": board_app, "ledger": ledger_app, "paper": paper_app}
 
 
 def _print_version(version: bool) -> None:
@@ -59,13 +50,39 @@ def _print_version(version: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Private rankings from pairwise votes."""
+
+
+def _with(names: Container[str]) -> typer.Typer:
+    """The command line with the commands and groups of these names."""
+    made = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_options)
+    for name, command in NAMED.items():
+        if name in names:
+            made.command(name, cls=Command)(command)
+    for name, group in GROUPS.items():
+        if name in names:
+            made.add_typer(group, name=name)
+    return made
+
+
+app = _with({*NAMED, *GROUPS})
+
+
+def _called(words: Sequence[str]) -> typer.Typer:
+    """The command line as far as these words need it: Typer takes longer to build all commands than to run most."""
+    return _with(words[:1]) if words and (words[0] in NAMED or words[0] in GROUPS) else app
 
 
 def main() -> None:
@@ -86,7 +103,7 @@ def main() -> None:
 def _run() -> int:
     """The exit code of the command."""
     try:
-        app()
+        _called(sys.argv[1:])()
         return 0
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # Typer's own answer to a closed pipe is 1
