@@ -48,7 +48,7 @@ def kill_releases(folder: Path, rounds: int, seed: int) -> None:
 
 def test_a_killed_release_never_overspends(tmp_path: Path) -> None:
     """kill -9 within a release: the ledger verifies, every draw is paid for, the rest of the budget is there."""
-    kill_releases(tmp_path, effort(8, 20), seed=1)
+    kill_releases(tmp_path, effort(6, 20), seed=1)
 
 
 @pytest.mark.slow

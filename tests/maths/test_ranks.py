@@ -23,6 +23,7 @@ from quietrank.maths.ranks import (
     tiers_of_intervals,
     told_apart,
 )
+from tests.effort import effort
 
 LEVEL = 0.9
 
@@ -149,10 +150,10 @@ def test_errors_that_cannot_differ_tell_nothing_apart() -> None:
 @pytest.mark.parametrize("family", [told_apart, all_told_apart])
 @pytest.mark.few(1)
 def test_equal_items_are_told_apart_as_seldom_as_promised(family: Callable[[Floats, Floats, float], Booleans]) -> None:
-    """A given item from some other, or any from any, in one release of ten; 2000 releases: ± 4 points is 6 sigma."""
+    """A given item from some other, or any from any, in one release of ten; of 2000 releases ± 4 points is 6 sigma."""
     rng = np.random.default_rng(4)
     errors, wrong = rng.normal(size=(2000, 6)), []
-    for _ in range(2000):
+    for _ in range(effort(800, 2000)):
         apart = family(rng.normal(size=6), errors, LEVEL)
         wrong.append((apart[0] if family is told_apart else apart).any())
     assert np.mean(wrong) == pytest.approx(1 - LEVEL, abs=0.04)

@@ -18,6 +18,7 @@ from quietrank.noise.lattice import LaplaceNoise
 from quietrank.noise.words import saturating_sum
 from quietrank.promise.graph import Graph, complete, double_cover
 from quietrank.statistics.net_wins import NET_WINS
+from tests.effort import effort
 from tests.helpers import zonotope_gauge
 from tests.promise.test_graph import CYCLE_WITH_CHORD, K4_LESS_ONE, TWO_PARTS
 
@@ -66,11 +67,11 @@ def test_the_shape_is_uniform_and_the_radius_gamma(graph: Graph) -> None:
     direction of a uniform point.
     """
     rng = np.random.default_rng(1)
-    drawn = draws(Zonotope(graph, UNIT), 1500)
+    drawn = draws(Zonotope(graph, UNIT), effort(700, 1500))
     gauges = np.array([zonotope_gauge(graph, point.tolist()) for point in drawn])
     assert stats.kstest(gauges, stats.gamma(graph.dimension).cdf).pvalue > ALMOST_NEVER
     boundary = drawn / gauges[:, None]
-    uniform = rejected(graph, 1500, rng)
+    uniform = rejected(graph, effort(700, 1500), rng)
     expected = uniform / np.array([zonotope_gauge(graph, point.tolist()) for point in uniform])[:, None]
     for direction in [*np.eye(graph.vertices), rng.normal(size=graph.vertices)]:
         assert stats.ks_2samp(boundary @ direction, expected @ direction).pvalue > ALMOST_NEVER
@@ -79,7 +80,9 @@ def test_the_shape_is_uniform_and_the_radius_gamma(graph: Graph) -> None:
 def test_a_wrong_radius_would_be_noticed() -> None:
     """Gamma(d) instead of Gamma(d + 1), or half the noise: both are rejected by the test above."""
     graph = complete(4)
-    gauges = np.array([zonotope_gauge(graph, point.tolist()) for point in draws(Zonotope(graph, UNIT), 1500)])
+    gauges = np.array(
+        [zonotope_gauge(graph, point.tolist()) for point in draws(Zonotope(graph, UNIT), effort(700, 1500))]
+    )
     assert stats.kstest(gauges, stats.gamma(graph.dimension - 1).cdf).pvalue < ALMOST_NEVER
     assert stats.kstest(gauges / 2, stats.gamma(graph.dimension).cdf).pvalue < ALMOST_NEVER
 

@@ -10,6 +10,7 @@ from quietrank.paper.data import graph_duels, strengths, win_probabilities
 from quietrank.paper.dense import fit
 from quietrank.paper.methods import score_estimate
 from quietrank.paper.phase import Setting
+from tests.effort import effort
 
 
 def test_thresholds_are_the_published_ones() -> None:
@@ -73,7 +74,7 @@ def test_attack_on_a_private_estimate_stays_below_its_bound(epsilon: float) -> N
     rng = np.random.default_rng(0)
     theta = strengths(24, rng)
     excess: dict[str, list[float]] = {"private": [], "open": []}
-    runs = 60
+    runs = effort(30, 60)
     for _ in range(runs):
         duels = graph_duels(win_probabilities(theta), 1.0, rng)
         noisy = duels.net_wins + rng.laplace(scale=2 / epsilon, size=24)

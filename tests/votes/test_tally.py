@@ -110,7 +110,7 @@ def test_row_order_and_threads_do_not_change_a_bit(votes: list[Vote], rnd: rando
 
 
 @given(vote_lists(), st.sampled_from([EACH_VOTE, EACH_PERSON]))
-@settings(max_examples=effort(3, 25))
+@settings(max_examples=effort(2, 25))
 def test_every_format_gives_the_same_tally(tmp_path: Path, votes: list[Vote], privacy: Privacy) -> None:
     """CSV, gzipped CSV, TSV, Parquet, JSON Lines, pandas, polars, pyarrow and Ibis agree to the bit."""
     import ibis
@@ -156,7 +156,7 @@ def test_turning_every_vote_round_swaps_wins_and_losses(votes: list[Vote], priva
 
 
 @given(vote_lists(), st.integers(1, 40), st.integers(0, 2**32 - 1))
-@settings(few, max_examples=10)
+@settings(few, max_examples=effort(4, 10))
 def test_a_person_with_ten_thousand_votes_weighs_at_most_the_limit(votes: list[Vote], limit: int, seed: int) -> None:
     """Adding one person with 10 000 votes moves no wins, losses or total by more than L, nor s by more than L/2."""
     rng = random.Random(seed)

@@ -79,7 +79,7 @@ def test_neither_row_order_nor_who_stands_first_changes_the_choice(
 
 
 @given(vote_lists(), st.integers(1, 5))
-@settings(few, max_examples=10)
+@settings(few, max_examples=effort(4, 10))
 def test_a_person_is_at_most_the_limit_and_decides_for_nobody_else(votes: list[Vote], limit: int) -> None:
     """Adding a person with 500 votes adds exactly L votes; uncut they would add 500."""
     rng = random.Random(limit)
