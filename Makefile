@@ -83,9 +83,9 @@ lowest:
 audit: .venv/installed
 	$(BIN)/quietrank audit
 
-# Everything but benchmarks/solver, benchmarks/intervals and benchmarks/accuracy, which take a quarter of an hour each.
+# The quick ones; benchmarks/README.md lists all. What needs peers (`make peers`) or many minutes is started by itself.
 bench: .venv/installed
-	for name in startup mechanisms million ledger ingest; do $(BIN)/python benchmarks/$$name/run.py || exit 1; done
+	for name in startup mechanisms million ledger ingest; do $(BIN)/python -m benchmarks.$$name.run || exit 1; done
 
 # The peers of benchmarks/solver and benchmarks/intervals, in build/peers: one of them pins an older NumPy than ours.
 # The versions are a whole solution, so pip need not look for one, which takes it many minutes.
@@ -108,4 +108,4 @@ figure: .venv/installed
 	$(BIN)/python docs/make_demo.py
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site

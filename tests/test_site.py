@@ -39,9 +39,21 @@ def test_pages_that_the_code_names_exist() -> None:
             assert (ROOT / page).exists(), f"{path.name} names {page}"
 
 
-def test_the_ceiling_of_the_reading_list_is_the_one_that_is_tested() -> None:
-    page = " ".join((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split())
-    assert f"a ceiling of {MODULES} modules and {LINES:,} lines" in page
+@pytest.mark.parametrize("page", ["docs/architecture.md", "SECURITY.md"])
+def test_the_ceiling_of_the_reading_list_is_the_one_that_is_tested(page: str) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert f"{MODULES} modules and {LINES:,} lines" in text
+
+
+def test_what_the_notation_names_is_where_it_says() -> None:
+    """A name of Python stands in the module beside it."""
+    page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+    places = re.findall(r"\| `(\w+)(?:\.(\w+))?[^|]*\| `([\w/]+\.py)` \|", page)
+    assert len(places) > 10
+    for name, member, module in places:
+        source = (ROOT / "src" / "quietrank" / module).read_text(encoding="utf-8")
+        assert re.search(rf"\b(class|def) {name}\b|\b{name}=", source), f"{name} is not in {module}"
+        assert not member or re.search(rf"\b{member}\b", source), f"{name}.{member} is not in {module}"
 
 
 def test_the_table_of_noise_is_current() -> None:

@@ -186,7 +186,7 @@ def test_it_can_be_looked_at(tmp_path: Path) -> None:
         assert "This is a weak promise" in shown
         assert "simulated surveys" in shown
     assert (tmp_path / "top.html").read_text("utf-8").startswith("<!doctype html>")
-    assert repr(release) == "<TopRelease: first 2 of 5 items; person, ε = 50>"
+    assert repr(release) == "<TopRelease: first 2 of 5 items; ε = 50 per person>"
     assert release._repr_html_().count("<table") >= 1
 
 

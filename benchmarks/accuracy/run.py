@@ -4,7 +4,7 @@ n = 300 items, the k = 75 best to be found, each pair compared once with probabi
 `replace` (`outcome` for the public design). Every figure comes from the mechanisms as they are released, noise
 from the operating system; only the votes are simulated from a seed.
 
-Usage: python benchmarks/accuracy/run.py [--repetitions R] [--seed S] [--out FILE.md]
+Usage: .venv/bin/python -m benchmarks.accuracy.run [--repetitions R] [--seed S] [--out FILE.md]
 """
 
 from __future__ import annotations

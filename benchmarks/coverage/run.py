@@ -5,7 +5,7 @@
     equal      all items are equal: how often items are told apart nevertheless
     first      how often items come first that were said to be first with a given probability
 
-Usage: PYTHONPATH=. python benchmarks/coverage/run.py [--parts real,simulated,equal,first] [--processes 2]
+Usage: .venv/bin/python -m benchmarks.coverage.run [--parts real,simulated,equal,first] [--processes 2]
            [--repetitions R] [--items 6,20,100] [--resume] [--tables-only]
 
 It writes results.csv beside it and the tables of docs/uncertainty.md.

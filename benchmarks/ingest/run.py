@@ -1,6 +1,6 @@
 """Ten million votes in a Parquet file to a release, as a ratio to hand-written SQL with no checks.
 
-Usage: python benchmarks/ingest/run.py [--votes N] [--repeat R]
+Usage: .venv/bin/python -m benchmarks.ingest.run [--votes N] [--repeat R]
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Votes of simulated people in; times and coverage of 90 % intervals, ours and two peers', out.
 
     make peers
-    build/peers/bin/python benchmarks/intervals/run.py [--tools "ours;evalica"] [--rounds 3] [--sets 40]
+    build/peers/bin/python -m benchmarks.intervals.run [--tools "ours;evalica"] [--rounds 3] [--sets 40]
 
 Every tool runs in a process of its own. Votes are made anew in each process, from the same seeds.
 """

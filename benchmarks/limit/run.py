@@ -1,6 +1,6 @@
 """People with heavy tails of votes in; the error at the limit that `auto` chooses over that of the best limit out.
 
-    PYTHONPATH=. python benchmarks/limit/run.py [--samples 10]
+    .venv/bin/python -m benchmarks.limit.run [--samples 10]
 
 For every limit the error of win rates is measured on releases (the library's own bounding, noise of the public law).
 The best limit in hindsight is the one with the least error at the whole ε; `auto` has what the histogram leaves.

@@ -1,6 +1,6 @@
 """Surveys in; the errors of win rates, ranks and scores at the share that is chosen over those at the usual one out.
 
-    PYTHONPATH=. python benchmarks/shares/run.py [--samples 40] [--only total]
+    .venv/bin/python -m benchmarks.shares.run [--samples 40] [--only total]
 
 Everybody casts L votes on random pairs or sets. The number of people is such that, at the usual share, the noise on
 win rates has a standard deviation of so many times the standard deviation of the win rates themselves: `noise`. At each

@@ -1,7 +1,7 @@
 """Integer vote arrays of four shapes in; a table of solver times and errors, ours and four peers', out.
 
     make peers
-    build/peers/bin/python benchmarks/solver/run.py [--shapes abcd] [--solvers ours,evalica,...] [--repeat 3]
+    build/peers/bin/python -m benchmarks.solver.run [--shapes abcd] [--solvers ours,evalica,...] [--repeat 3]
 
 Every (solver, shape) runs in a process of its own, under a limit of 120 s and 8 GB of resident memory.
 """

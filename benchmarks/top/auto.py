@@ -1,6 +1,6 @@
 """The library's own choice, judged: `auto` of `qr.plan_top` against the best candidate, on a grid of n, k, L and ε.
 
-    .venv/bin/python benchmarks/top/auto.py [--runs 600] [--quick]
+    .venv/bin/python -m benchmarks.top.auto [--runs 600] [--quick]
 
 Every candidate sees the same simulated surveys. A setting counts as below where `auto` finds less of the exact votes'
 first k than another candidate by more than two standard errors of the difference.

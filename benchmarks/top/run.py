@@ -1,7 +1,7 @@
 """Nothing in; how well the top k is found by selection and by noisy tallies, as tables, out.
 
-python benchmarks/top/run.py issue|compare|clip|kappa|rule|fresh|loss [--repetitions 600] [--items 20] [--out rows.csv]
-python benchmarks/top/run.py judge rows.csv …
+.venv/bin/python -m benchmarks.top.run first|compare|clip|kappa|rule|fresh|loss [--repetitions N] [--items N] [--out F]
+.venv/bin/python -m benchmarks.top.run judge rows.csv …
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import ranges
-import selection
 from numpy.typing import NDArray
-from people import Survey, Tallies, left, tallies
-from ranges import Reach
-from rule import GUMBEL, prefers_selection
 
+from benchmarks.top import ranges, selection
+from benchmarks.top.people import Survey, Tallies, left, tallies
+from benchmarks.top.ranges import Reach
+from benchmarks.top.rule import GUMBEL, prefers_selection
 from quietrank.mechanisms.choose import choose, expected_noise
 from quietrank.promise.accounting import rho_for
 from quietrank.promise.items import Items
@@ -94,7 +93,7 @@ def ball(survey: Survey, data: Tallies) -> Tally:
     return Tally("ball", data.by_norm, noise, float(sd))
 
 
-# ---- what the issue asks to see -------------------------------------------------------------------------------------
+# ---- the first few of small surveys ---------------------------------------------------------------------------------
 
 
 def shares(truth: Floats, chosen: NDArray[np.int64]) -> str:
@@ -102,7 +101,7 @@ def shares(truth: Floats, chosen: NDArray[np.int64]) -> str:
     return f"{found.mean():.3f} ± {found.std() / np.sqrt(len(found) / AGAIN):.3f}"
 
 
-def issue(repetitions: int) -> None:
+def first(repetitions: int) -> None:
     print("| items, people, spread | k | ε | exact tally | noisy tally: exact top | noisy tally: true top |"
           " selection: exact top | selection: true top |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
     for survey, cases in (
@@ -424,7 +423,7 @@ def write(rows: Iterator[dict[str, Any]], path: str | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("issue", "compare", "clip", "kappa", "rule", "fresh", "judge", "loss"))
+    parser.add_argument("what", choices=("first", "compare", "clip", "kappa", "rule", "fresh", "judge", "loss"))
     parser.add_argument("files", nargs="*", help="what rule and fresh have written, for judge")
     parser.add_argument("--repetitions", type=int, default=600)
     parser.add_argument("--items", type=int, nargs="*", default=ITEMS)
@@ -436,7 +435,7 @@ def main() -> None:
         "fresh": lambda: rule(given.repetitions, items, fresh=True),
     }  # fmt: skip
     tables: dict[str, Callable[[], None]] = {
-        "issue": lambda: issue(given.repetitions), "clip": lambda: clip(given.repetitions), "loss": loss,
+        "first": lambda: first(given.repetitions), "clip": lambda: clip(given.repetitions), "loss": loss,
         "judge": lambda: judge(given.files), "kappa": lambda: kappa(items),
     }  # fmt: skip
     if given.what in rows:

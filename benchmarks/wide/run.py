@@ -1,6 +1,6 @@
 """A wide file of 100,000 people and 190 pairs to a tally, as a ratio to DuckDB's own UNPIVOT and group-by.
 
-Usage: python benchmarks/wide/run.py [--people N] [--items N] [--repeat R]
+Usage: .venv/bin/python -m benchmarks.wide.run [--people N] [--items N] [--repeat R]
 """
 
 from __future__ import annotations

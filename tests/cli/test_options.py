@@ -9,7 +9,8 @@ import pytest
 import typer
 
 from quietrank import simulation
-from quietrank.cli import options
+from quietrank.app.pages import votes_form
+from quietrank.cli import options, start
 from quietrank.cli.app import app
 from quietrank.maths import links
 from quietrank.mechanisms.laplace import LAPLACE
@@ -17,10 +18,14 @@ from quietrank.mechanisms.perturbed_mle.loss import Calibration
 from quietrank.mechanisms.registry import AUTO, MECHANISMS
 from quietrank.planning import crowd, plan, survey
 from quietrank.promise.privacy import Unit
+from quietrank.publish.view import Scale
 from quietrank.render.forest import Theme
-from quietrank.statistics.method import Method
-from quietrank.votes.files import INPUT_FORMATS
+from quietrank.statistics.method import Method, Ties
+from quietrank.votes.engines import ENGINES
+from quietrank.votes.files import INPUT_FORMATS, KINDS
+from quietrank.votes.formats.text import COMPRESSIONS
 from quietrank.votes.read import ShapeWord, UnrankedWord
+from quietrank.votes.shapes import outcomes
 from quietrank.votes.shapes.rankings import Unranked
 from quietrank.votes.shapes.registry import SHAPES
 from tests.cli.running import Run
@@ -40,6 +45,20 @@ def test_the_words_are_those_of_the_library() -> None:
     assert tuple(crowd.Habit) == options.HABITS == get_args(crowd.HabitWord)
     assert tuple(simulation.Shape) == options.SHAPES
     assert options.INPUT_FORMATS == INPUT_FORMATS
+    assert tuple(Ties) == options.TIES
+    assert tuple(Scale) == options.SCALES
+    assert tuple(outcomes.BothBad) == options.BOTH_BAD
+    assert set(options.VOTE_ENGINES) < set(ENGINES)
+
+
+@pytest.mark.parametrize("shapes", [start.SHAPES, votes_form.SHAPES], ids=["start", "app"])
+def test_questions_name_every_shape(shapes: dict[str, str]) -> None:
+    """Also one that is added; `""` is that of the columns' names."""
+    assert set(shapes) - {""} == set(SHAPES)
+
+
+def test_the_app_takes_files_of_every_kind() -> None:
+    assert set(votes_form.ENDINGS) == {*KINDS, *COMPRESSIONS}
 
 
 @pytest.mark.parametrize("command", ["rank", "plan", "audit"])

@@ -117,7 +117,7 @@ def test_a_release_has_rows_by_item(made: dict[str, Any]) -> None:
 
 def test_tallies_are_short_in_words(made: dict[str, Any]) -> None:
     assert repr(made["NoisyTally"]).startswith("<NoisyTally: ")
-    assert repr(made["NoisyTally"]).endswith("of 3 items; comparison, ε = 1, laplace>")
+    assert repr(made["NoisyTally"]).endswith("of 3 items; ε = 1 per comparison, laplace>")
     assert repr(made["GroupedTally"]).startswith("<GroupedTally: 2 groups by 'land', ")
     assert len(repr(made["GroupedTally"])) < 150
 

@@ -85,9 +85,9 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, release: qr
 def test_the_representation_is_one_line(release: qr.Release, grouped: qr.GroupedRelease) -> None:
     """What it is, for whom and how strong; `print` shows the whole table."""
     survey = qr.rank(votes(["tea", "water"]), qr.Privacy(0.5, "comparison", delta=1e-6), mechanism="gaussian")
-    pattern = r"<Release: (tea|water) first of 2 items; comparison, ε = 0\.5, δ = 1e-06, gaussian>"
+    pattern = r"<Release: (tea|water) first of 2 items; ε = 0\.5, δ = 1e-06 per comparison, gaussian>"
     assert re.fullmatch(pattern, repr(survey))
-    assert repr(grouped) == "<GroupedRelease: 2 groups by <b>land, 5 items each; comparison, ε = 1, laplace>"
+    assert repr(grouped) == "<GroupedRelease: 2 groups by <b>land, 5 items each; ε = 1 per comparison, laplace>"
     for one in (release, grouped):
         assert repr(one).isprintable()
         assert one.statement in " ".join(str(one).split())

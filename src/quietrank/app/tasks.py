@@ -197,7 +197,7 @@ class Shown:
     scale: str = ""
 
 
-METHODS = ("net-wins", "wins", "win-rate", "bradley-terry")
+METHODS = tuple(method.value for method in Method if method is not Method.AUTO)
 
 
 def show(tell: Tell, delivered: dict[str, Any], view: dict[str, Any] | None = None) -> Shown:

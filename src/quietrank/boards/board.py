@@ -30,7 +30,7 @@ from quietrank.pipeline import Request, release_of
 from quietrank.promise.arguments import file_path, parse, whole_number
 from quietrank.promise.declare import declare, declare_groups
 from quietrank.promise.every import Every, EveryWord
-from quietrank.promise.privacy import NeighboursWord, Privacy, plain_number
+from quietrank.promise.privacy import NeighboursWord, Privacy
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.release import Release
 from quietrank.publish.view import USUAL_LEVEL, Anchor, ScaleWord, View
@@ -177,10 +177,9 @@ class Board:
         """Where it stands, in one line."""
         terms = self.terms
         last = "" if not self.days else f", up to {terms.last_day(self.days)}"
-        delta = f", δ = {plain_number(terms.privacy.delta)}" if terms.privacy.delta else ""
-        promise = f"ε = {plain_number(terms.privacy.epsilon)}{delta} per person"
         whole = f"{terms.horizon} {terms.every}s"
-        return f"{self.days} of {whole} published{last}; {len(self.items)} items; {promise} for all {whole} together"
+        promise = f"{terms.privacy.strength} for all {whole} together"
+        return f"{self.days} of {whole} published{last}; {len(self.items)} items; {promise}"
 
     @property
     def ends_soon(self) -> str | None:

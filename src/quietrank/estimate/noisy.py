@@ -18,7 +18,7 @@ from quietrank.mechanisms.mechanism import Calibrated, Law, Noised, PublicPairs,
 from quietrank.mechanisms.perturbed_mle.mechanism import ScoresLaw
 from quietrank.mechanisms.scatter import Scatter
 from quietrank.promise.items import Items
-from quietrank.promise.privacy import Design, GroupOf, Privacy, plain_number
+from quietrank.promise.privacy import Design, GroupOf, Privacy
 from quietrank.publish.tabular import NoiseRecord
 from quietrank.statistics.statistic import Reading, Statistic
 
@@ -95,7 +95,7 @@ class NoisyTally:
 
     def __repr__(self) -> str:
         size = f"{self.statistic.name} of {len(self.items)} items"
-        return f"<NoisyTally: {size}; {_strength(self.privacy)}, {self.mechanism}>"
+        return f"<NoisyTally: {size}; {self.privacy.strength}, {self.mechanism}>"
 
     def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
         """The noisy tally as JSON text; also written to `path`, whole or not at all, in place of an earlier one only
@@ -242,12 +242,6 @@ class NoisyTally:
         return None
 
 
-def _strength(privacy: Privacy) -> str:
-    """What is protected and how strongly, in a few words."""
-    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
-    return f"{privacy.unit}, ε = {plain_number(privacy.epsilon)}{delta}"
-
-
 def shrunk(noisy: Floats, noise_sd: float) -> Floats:
     """Noisy exposures moved towards their mean, the more so the more of their variance is noise (empirical Bayes)."""
     mean = noisy.mean()
@@ -293,7 +287,7 @@ class GroupedTally:
     def __repr__(self) -> str:
         first = self.tallies[0][1]
         size = f"{len(self.tallies)} groups by {self.by!r}, {first.statistic.name} of {len(first.items)} items each"
-        return f"<GroupedTally: {size}; {_strength(first.privacy)}, {first.mechanism}>"
+        return f"<GroupedTally: {size}; {first.privacy.strength}, {first.mechanism}>"
 
     def to_json(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
         """All groups as JSON text; also written to `path`, as by `NoisyTally.to_json`."""

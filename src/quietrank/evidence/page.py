@@ -14,7 +14,6 @@ from quietrank.evidence.register import BLANK, SCHEMA, as_yaml
 from quietrank.evidence.verify import Verdict
 from quietrank.ledger.history import in_words as terms_in_words
 from quietrank.promise.privacy import plain_number
-from quietrank.publish.release import strength
 from quietrank.publish.tabular import json_text
 from quietrank.render.meaning import FIGURES, promise_notes, symbols
 from quietrank.render.parts import data, definitions, file, listed, paragraphs, policy, text
@@ -28,7 +27,7 @@ def page(pack: Pack) -> str:
     title = f"Evidence about {subject.path.name}"
     return Template(file("evidence.html")).substitute(
         policy=policy(style), style=style, title=text(title),
-        kicker=text(f"{title} · {strength(subject.privacy)} · {pack.environment.when}"),
+        kicker=text(f"{title} · {subject.privacy.strength} · {pack.environment.when}"),
         headline=text(_headline(pack)), warning=_warning(pack), caution=text(CAUTION),
         short=definitions(_in_short(pack)), statement=text(subject.result.statement), formula=FORMULA,
         symbol_notes=paragraphs(promise_notes(subject.privacy)), symbols=definitions(_promise(pack)),

@@ -237,6 +237,12 @@ class Privacy:
         return self.unit is Unit.COMPARISON and self.neighbours is Neighbours.REPLACE
 
     @property
+    def strength(self) -> str:
+        """What is protected and how strongly, in a few words."""
+        delta = f", δ = {plain_number(self.delta)}" if self.delta else ""
+        return f"ε = {plain_number(self.epsilon)}{delta} per {self.unit}"
+
+    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         factor = _factor(self.epsilon)

@@ -12,7 +12,7 @@ from quietrank.estimate.overall import OVERALL, require_overall
 from quietrank.promise.items import check_names
 from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.publish.published import Published
-from quietrank.publish.release import Release, strength
+from quietrank.publish.release import Release
 from quietrank.publish.tabular import DAMAGE, damage, promise, read_json, require_format
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class GroupedRelease(Published):
         first = self.releases[0][1]
         total = "" if self.overall is None else " and overall"
         size = f"{len(self.releases)} groups by {visible(self.by)}{total}, {len(first)} items each"
-        return f"<GroupedRelease: {size}; {strength(self.privacy)}, {first.mechanism.name}>"
+        return f"<GroupedRelease: {size}; {self.privacy.strength}, {first.mechanism.name}>"
 
     @property
     def groups(self) -> tuple[str, ...]:

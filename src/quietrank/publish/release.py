@@ -186,7 +186,7 @@ class Release(Published):
         from quietrank.render.screen import visible
 
         first = f"{visible(self.ranking[0].item)} first of {len(self)} items"
-        return f"<Release: {first}; {strength(self.privacy)}, {self.mechanism.name}>"
+        return f"<Release: {first}; {self.privacy.strength}, {self.mechanism.name}>"
 
     @property
     def statement(self) -> str:
@@ -282,12 +282,6 @@ class Release(Published):
             )
         except DAMAGE as error:
             raise ReleaseError(f"this release is damaged ({damage(error)}); use an undamaged copy") from None
-
-
-def strength(privacy: Privacy) -> str:
-    """What is protected and how strongly, in a few words."""
-    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
-    return f"{privacy.unit}, ε = {plain_number(privacy.epsilon)}{delta}"
 
 
 def _ranking(rows: Any) -> tuple[Row, ...]:

@@ -14,7 +14,6 @@ from quietrank.promise.items import check_names
 from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.publish.files import REPORT
 from quietrank.publish.published import Published
-from quietrank.publish.release import strength
 from quietrank.publish.tabular import (
     DAMAGE,
     NoiseRecord,
@@ -136,7 +135,7 @@ class TopRelease(Published):
         from quietrank.render.screen import visible
 
         groups = "" if self.by is None else f" in {len(self.lists)} groups by {visible(self.by)}"
-        return f"<TopRelease: first {self.k} of {self.items} items{groups}; {strength(self.privacy)}>"
+        return f"<TopRelease: first {self.k} of {self.items} items{groups}; {self.privacy.strength}>"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each name; with groups, each with its group."""

@@ -243,11 +243,8 @@ def unprotected(privacy: Privacy, *, grouped: bool = False, where: str | None = 
 
 def in_one_line(release: Release) -> str:
     """What made the release, in a line."""
-    privacy = release.privacy
-    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
     paid = f"; ledger entry {release.ledger_entry}" if release.ledger_entry else ""
-    strength = f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
-    return f"Made with {release.made_with}: {strength}, {release.mechanism.name} noise{paid}."
+    return f"Made with {release.made_with}: {release.privacy.strength}, {release.mechanism.name} noise{paid}."
 
 
 def proof(release: Release | TopRelease) -> str:

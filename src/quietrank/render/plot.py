@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from quietrank.errors import ReleaseError
 from quietrank.promise.arguments import file_path, parse
-from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import PICTURE, check_output
 from quietrank.publish.view import Scale
 from quietrank.render.cells import PER_TIME_SHOWN
@@ -123,7 +122,7 @@ def _single(release: Release, exact: Exact) -> Picture:
     rows = release.ranking[:MOST_ROWS]
     left_out = [] if len(rows) == len(release) else [f"The first {len(rows)} of {len(release)} items are shown."]
     return Picture(
-        title=f"{len(release)} items by {_method(release)}, {_strength(release)}{_with_level(release)}",
+        title=f"{len(release)} items by {_method(release)}, {release.privacy.strength}{_with_level(release)}",
         labels=tuple((str(row.rank), label(row.item)) for row in rows),
         panels=(_panel("", release, [row.item for row in rows], exact.get("", {})),),
         headings=_headings(release),
@@ -149,7 +148,7 @@ def _grouped(grouped: GroupedRelease, exact: Exact) -> Picture:
     order = "Items are in the order of their mean rank over these groups, which is the same in every panel."
     return Picture(
         title=f"{len(grouped.releases)} groups by {label(grouped.by)}, {len(items)} items by {_method(first)}, "
-        f"{_strength(first)} for all together{_with_level(first)}",
+        f"{first.privacy.strength} for all together{_with_level(first)}",
         labels=tuple(("", label(item)) for item in most),
         panels=tuple(_panel(label(group), release, most, exact.get(group, {})) for group, release in shown),
         headings=("", ""),
@@ -233,12 +232,6 @@ def _axis(release: Release) -> tuple[str, float | None]:
     if release.method == "win-rate" and release.set_size > 2:
         return PER_TIME_SHOWN, 0.5
     return METHODS[release.method][1:] if release.method in METHODS else ("score", None)
-
-
-def _strength(release: Release) -> str:
-    privacy = release.privacy
-    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
-    return f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
 
 
 def _level(release: Release) -> str:

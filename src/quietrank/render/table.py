@@ -15,7 +15,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from quietrank.promise.privacy import Unit, plain_number
+from quietrank.promise.privacy import Unit
 from quietrank.publish.view import Scale
 from quietrank.render.cells import SCALES, columns, possible_ranks, score_of
 from quietrank.render.fitting import PARAGRAPH, FittingTable, width_of
@@ -64,7 +64,7 @@ NOISE_FOR = {
 
 def render(release: Release) -> Group:
     """What the ranking says, the ranking, the promise, and what to know about it."""
-    title = f"{len(release.ranking)} items by {release.method}, {strength(release.privacy)}"
+    title = f"{len(release.ranking)} items by {release.method}, {release.privacy.strength}"
     return Group(
         Text(headline(release), style="bold"), Text(title, style="dim"), *_ranking(release), *_of_ties(release),
         Text(release.privacy.statement), *noise_notes(release), *_notes(release.assumptions),
@@ -83,7 +83,7 @@ def render_grouped(grouped: GroupedRelease) -> Group:
     ]
     return Group(
         Text(headline_grouped(grouped), style="bold"),
-        Text(f"{title}, {strength(grouped.privacy)} for all together", style="dim"), *_rankings(grouped),
+        Text(f"{title}, {grouped.privacy.strength} for all together", style="dim"), *_rankings(grouped),
         *(Text(f"{visible(group)}: {text.plain}") for group, release in grouped for text in _of_ties(release)),
         Text(grouped.statement), *noise_notes(releases[0])[:1], *warnings, *_notes(notes_of(grouped)),
     )  # fmt: skip
@@ -92,11 +92,6 @@ def render_grouped(grouped: GroupedRelease) -> Group:
 def _of_ties(result: Release | NonPrivateFit) -> list[Text]:
     """The chance of a tie, where ties have a model."""
     return [] if result.ties is None else [Text(result.ties.sentence)]
-
-
-def strength(privacy: Privacy) -> str:
-    delta = f", δ = {plain_number(privacy.delta)}" if privacy.delta else ""
-    return f"ε = {plain_number(privacy.epsilon)}{delta} per {privacy.unit}"
 
 
 def _ranking(release: Release) -> list[Table | Text]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from quietrank.render.headline import percent
 from quietrank.render.screen import visible
-from quietrank.render.table import filled, strength
+from quietrank.render.table import filled
 
 if TYPE_CHECKING:
     from quietrank.publish.top import TopRelease
@@ -25,7 +25,7 @@ MEANING = (
 
 def render(release: TopRelease) -> Group:
     """Who is first, the promise, and how likely such a list is right."""
-    small = f"by {BY.get(release.method, release.method)}, {strength(release.privacy)}; no counts are published"
+    small = f"by {BY.get(release.method, release.method)}, {release.privacy.strength}; no counts are published"
     rows = [[visible(str(value)) for value in row.values()] for row in release.rows()]
     ends = [number % release.k == 0 for number in range(1, len(rows) + 1)] if release.by else [False] * len(rows)
     table = [filled(list(release.rows()[0]), rows, ends)] if len(rows) > 1 else []

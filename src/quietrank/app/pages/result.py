@@ -26,9 +26,9 @@ from quietrank.app.pages.frame import (
 from quietrank.app.tasks import Shown
 from quietrank.app.work import Job, State
 from quietrank.errors import QuietrankError
+from quietrank.publish.view import Scale
 
 FORM = "form-result"
-SCALES = ("log-odds", "elo", "probability")
 
 
 @module.ui
@@ -121,7 +121,12 @@ def result_server(input: Inputs, output: Outputs, session: Session, desk: Desk) 
             row(
                 ui.input_select("method", label("Ranked by", "--method"), list(methods), selected=method),
                 select_field(
-                    "scale", "Scale", SCALES, "--scale", selected=scale or SCALES[0], when="method=bradley-terry"
+                    "scale",
+                    "Scale",
+                    list(Scale),
+                    "--scale",
+                    selected=scale or Scale.LOG_ODDS,
+                    when="method=bradley-terry",
                 ),
                 ui.input_numeric("level", label("Level in %", "--level"), 90, min=50, max=99.9),
                 ui.input_checkbox("simultaneous", label("For all items together", "--simultaneous")),

@@ -27,8 +27,8 @@ from quietrank.errors import QuietrankError
 
 FORM = "form-votes"
 ENDINGS = (
-    ".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx", ".gz", ".zst", ".soc", ".soi", ".toc",
-    ".toi",
+    ".csv", ".tsv", ".txt", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".xlsx", ".soc", ".soi", ".toc", ".toi",
+    ".gz", ".zst",
 )  # fmt: skip
 SHAPES = {
     "": "as the names of the columns say",
