@@ -130,7 +130,7 @@ def test_without_the_tally_it_is_said_what_is_not_checked(paid: Path) -> None:
     """Most of what is published."""
     (line,) = (line for line in verify(read_subject(paid / "release.json")).lines if line.what == "tally")
     assert line.verdict is Verdict.UNKNOWN
-    assert "names, scores, intervals, probabilities, notes and the condition are not checked" in line.why
+    assert "not names, scores, intervals, probabilities, the ridge, what the scatter is, notes and the condition" in line.why
 
 
 def test_the_release_that_is_edited_holds(paid: Path) -> None:
@@ -262,9 +262,9 @@ def test_a_smaller_payment_is_not_enough(paid: Path, tmp_path: Path) -> None:
 
 
 def test_a_payment_for_something_else_is_noticed(tmp_path: Path) -> None:
-    """The words of an entry name the mechanism."""
+    """The promise in an entry, and its words, are those of one mechanism."""
     ledger = qr.Ledger.create(tmp_path / "budget.db", 3, data="drinks", unit="person")
-    other = qr.rank(votes(), PEOPLE, mechanism="ball", ledger=ledger)
+    other = qr.rank(votes(), PEOPLE, mechanism="laplace", method="wins", ledger=ledger)
     values = qr.rank(votes(), PEOPLE, mechanism="laplace", ledger=ledger).to_dict()
     values["ledger_entry"] = other.ledger_entry
     assert "paid for something else" in complaint(write(values, tmp_path / "r.json"), ledger=tmp_path / "budget.db")

@@ -58,9 +58,10 @@ def _requests(subject: Subject) -> Iterator[Request]:
 def _differences(published: Any, remade: Any, place: str = "") -> Iterator[str]:
     """Where two sets of plain values differ; which version wrote them does not matter."""
     if isinstance(published, dict) and isinstance(remade, dict):
-        for name in published:
+        for name in dict.fromkeys([*published, *remade]):
             if name != "made_with":
-                yield from _differences(published[name], remade.get(name), f"{place}.{name}" if place else name)
+                here = f"{place}.{name}" if place else name
+                yield from _differences(published.get(name), remade.get(name), here)
     elif isinstance(published, list) and isinstance(remade, list) and len(published) == len(remade):
         for k, (one, other) in enumerate(zip(published, remade, strict=True)):
             yield from _differences(one, other, f"{place}[{k}]")

@@ -26,7 +26,7 @@ BEGINNINGS = (
     "For the intervals votes are taken to be independent:", "For the intervals the votes of one person are taken",
     "For the interval of the chance of a tie it is assumed", "There are no intervals",
     "Net wins of clipped votes carry no intervals", "Win counts carry no intervals;", "Of ε, ", "δ = ",
-    "That a person's votes weigh at most ", "Only votes with ", "This is week ", "This is day ",
+    "Only votes with ", "This is week ", "This is day ",
     "The votes name nobody:", "How likely such a list is right ", "The chances are those of a simulation",
 )  # fmt: skip
 _KNOWN = re.compile("|".join(map(re.escape, BEGINNINGS)))

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from quietrank.errors import LedgerError, PrivacyError
-from quietrank.evidence.noise import BoardFacts, UnknownNoiseError
+from quietrank.evidence.noise import BoardFacts, ImpossibleNoiseError, UnknownNoiseError, recompute
 from quietrank.evidence.subject import Subject
 from quietrank.ledger.book import BudgetLedger
 from quietrank.ledger.composition import exact, units_apart
 from quietrank.ledger.history import in_words
-from quietrank.ledger.records import Entry, Link, Terms
+from quietrank.ledger.records import Entry, Link, Terms, as_values
+from quietrank.mechanisms.mechanism import Calibrated
 from quietrank.promise.privacy import plain_number
 
 HISTOGRAM = "histogram of votes per person"
@@ -75,13 +76,9 @@ def payment_of(subject: Subject, path: str | Path) -> Payment:
 
 def _too_little(subject: Subject, terms: Terms, entry: Entry) -> str | None:
     """Why this entry does not pay for the release; None if it does."""
-    privacy, promised = subject.privacy, entry.promise
-    if (promised["unit"], promised["neighbours"]) != (str(privacy.unit), str(privacy.neighbours)):
-        return f"paid for a promise per {promised['unit']} with neighbours {promised['neighbours']}, not for this one"
-    for name, sign in (("epsilon", "ε"), ("delta", "δ")):
-        paid, needed = promised[name], getattr(privacy, name)
-        if exact(paid) < exact(needed):
-            return f"paid for {sign} = {plain_number(paid)}, and the release has {sign} = {plain_number(needed)}"
+    privacy = subject.privacy
+    if (other := _another_promise(subject, entry)) is not None:
+        return other
     try:
         units = units_apart(privacy, terms.unit, terms.neighbours)
     except PrivacyError as error:
@@ -91,14 +88,45 @@ def _too_little(subject: Subject, terms: Terms, entry: Entry) -> str | None:
     return _paid_for_another(subject, entry)
 
 
+CHOSEN = ("max_per_person", "chooses_limit", "clip")
+"""what is not known yet when a limit is paid for"""
+WORDS = {"epsilon": "ε", "delta": "δ"}
+
+
+def _another_promise(subject: Subject, entry: Entry) -> str | None:
+    """In what the promise that was paid for is not that of the release, to the last figure."""
+    needed, paid = as_values(subject.privacy), entry.promise
+    for name in needed:
+        if subject.one.limit is not None and name in CHOSEN:
+            continue
+        if name in paid and paid[name] != needed[name]:
+            what = WORDS.get(name, name)
+            return f"paid for {what} = {_said(paid[name])}, and the release has {what} = {_said(needed[name])}"
+    return None
+
+
+def _said(value: Any) -> str:
+    return plain_number(value) if isinstance(value, float) else str(value)
+
+
 def _paid_for_another(subject: Subject, entry: Entry) -> str | None:
-    """Whether the words of the entry name another mechanism, or another board."""
-    name = subject.one.mechanism.name
+    """Whether the words of the entry are about other noise, other groups, or another board."""
+    return None if _is_about(entry.what, subject) else f"paid for something else: {entry.what}"
+
+
+def _is_about(what: str, subject: Subject) -> bool:
     if subject.is_of_a_board:
         try:
-            name = f"board {BoardFacts.of(subject.one).board}"
+            return f"board {BoardFacts.of(subject.one).board}" in what
         except UnknownNoiseError:
-            return None
-    if name in entry.what or HISTOGRAM in entry.what:
-        return None
-    return f"paid for something else: {entry.what}"
+            return True
+    if subject.one.limit is not None:
+        return HISTOGRAM in what
+    try:
+        noise = recompute(subject, subject.one).noise
+    except (UnknownNoiseError, ImpossibleNoiseError):  # of which another line speaks
+        return subject.one.mechanism.name in what
+    assert isinstance(noise, Calibrated)
+    groups = "" if subject.groups is None else f", {len(subject.groups)} groups"
+    charged = f"{noise.mechanism.charged_as(noise.statistic)}{groups}"
+    return what in (charged, f"{charged}, and its scatter")

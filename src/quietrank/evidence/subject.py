@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.publish import grouped, release, top
 from quietrank.publish.grouped import GroupedRelease
 from quietrank.publish.release import Release
+from quietrank.publish.tabular import parsed
 from quietrank.publish.top import TopRelease
 from quietrank.render.report import is_of_a_board
 
@@ -90,8 +90,8 @@ def read_subject(path: str | Path) -> Subject:
     except OSError as error:
         raise ReleaseError(f"cannot read {path}: {error.strerror}; check the path") from None
     try:
-        values = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError):
+        values = parsed(content.decode("utf-8"), str(path), refusal=_not_json(path, content))
+    except UnicodeDecodeError:
         raise ReleaseError(_not_json(path, content)) from None
     kind = values.get("format") if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:

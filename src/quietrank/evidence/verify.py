@@ -5,6 +5,7 @@ Nothing is fetched and no votes are read: what follows from the promise is compu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,7 +36,11 @@ FORMAT = "quietrank/verification/1"
 ROUNDING = 1e-6
 LEAST_FIRST = 0.5
 """the probability of being first that is left for the rows of a shortened ranking whose possible ranks are all shown"""
-UNSEEN = "without it, names, scores, intervals, probabilities, notes and the condition are not checked"
+UNSEEN = (
+    "without it only what follows from the promise is checked: not names, scores, intervals, probabilities, the ridge, "
+    "what the scatter is, notes and the condition"
+)
+MADE_WITH = re.compile(r"quietrank \d+\.\d+\.\d+\w*")
 
 Tell = Callable[[float], None]
 
@@ -149,8 +154,7 @@ def _line(what: str, wrong: str | None, otherwise: str) -> Line:
 
 
 def _of_the_file(subject: Subject) -> Iterator[Line]:
-    unread = next(_unread(subject.values, subject.result.to_dict()), None)
-    yield _line("format", unread, f"{subject.kind}, {subject.format}; every value was understood")
+    yield _line("format", _misread(subject), f"{subject.kind}, {subject.format}; every value was understood")
     if isinstance(subject.result, TopRelease):
         k, lists = subject.result.k, len(subject.result.lists)
         several = f"; {lists} lists" if lists > 1 else ""
@@ -176,20 +180,32 @@ def _in(group: str, why: str) -> str:
     return f"{group}: {why}" if group else why
 
 
-def _unread(written: Any, understood: Any, place: str = "") -> Iterator[str]:
-    """What stands in the file and is not what quietrank would write; the statement has a line of its own."""
+def _misread(subject: Subject) -> str | None:
+    """The first thing in the file that quietrank would not have written; what other versions leave out is not known."""
+    made = subject.one.made_with
+    if not MADE_WITH.fullmatch(made):
+        return f"made_with is {made!r}, and no version of quietrank"
+    whole = made == f"quietrank {__version__}"
+    return next(_unread(subject.values, subject.result.to_dict(), whole), None)
+
+
+def _unread(written: Any, understood: Any, whole: bool, place: str = "") -> Iterator[str]:
+    """What stands in the file and is not what quietrank would write, or is missing from a file that should be `whole`;
+    the statement has a line of its own."""
     if isinstance(written, Mapping) and isinstance(understood, Mapping):
-        for name, value in written.items():
-            if name == "statement":
-                continue
+        for name in dict.fromkeys([*written, *understood]):
             here = f"{place}.{name}" if place else str(name)
-            if name in understood:
-                yield from _unread(value, understood[name], here)
-            else:
+            if name == "statement" and place.rpartition(".")[2] == "privacy":
+                continue
+            if name not in understood:
                 yield f"{here} is no part of such a file"
+            elif name in written:
+                yield from _unread(written[name], understood[name], whole, here)
+            elif whole:
+                yield f"{here} is missing"
     elif isinstance(written, list) and isinstance(understood, list) and len(written) == len(understood):
         for k, (one, other) in enumerate(zip(written, understood, strict=True)):
-            yield from _unread(one, other, f"{place}[{k}]")
+            yield from _unread(one, other, whole, f"{place}[{k}]")
     elif written != understood:
         yield f"{place} is {written!r}, and reads as {understood!r}"
 
@@ -284,11 +300,12 @@ def _of_the_noise(subject: Subject) -> Iterator[Line]:
         return
     wrong = next((one.complaints[0] for _, one in every if one.complaints), None)
     figures = dict(subject.one.mechanism.figures)
-    scale = f"scale {figures['scale']:.6g} for sensitivity {figures.get('sensitivity', 0):.6g}, calibrated again"
+    known = [f"{name} {figures[name]:.6g}" for name in ("scale", "sensitivity") if name in figures]
     _, one = every[0]
     shown = 0 if isinstance(subject.one, TopRelease) else len(subject.one)
     unseen = f"; it is that of {one.items} items, of which {shown} are shown" if 0 < shown < one.items else ""
-    yield _line("noise", wrong, f"{subject.one.mechanism.name} noise, {scale} from the promise{unseen}")
+    again = f"{' for '.join(known)}, calibrated again from the promise"
+    yield _line("noise", wrong, f"{subject.one.mechanism.name} noise, {again}{unseen}")
     if wrong is not None:
         yield Line(
             "loss", Verdict.UNKNOWN, "the noise in the file is not that of its promise, so its loss is not known"
@@ -305,9 +322,9 @@ def _of_the_noise(subject: Subject) -> Iterator[Line]:
         "scatter": one.scatter and one.scatter.loss,
         "limit": one.limit and one.limit.loss,
     }
-    known = {name: cost for name, cost in parts.items() if cost is not None}
-    summed = " + ".join(f"{cost.epsilon:.6g} ({name})" for name, cost in known.items())
-    total = f"{summed} = {loss.epsilon:.6g}" if len(known) > 1 else f"{loss.epsilon:.6g}"
+    costs = {name: cost for name, cost in parts.items() if cost is not None}
+    summed = " + ".join(f"{cost.epsilon:.6g} ({name})" for name, cost in costs.items())
+    total = f"{summed} = {loss.epsilon:.6g}" if len(costs) > 1 else f"{loss.epsilon:.6g}"
     yield _line("loss", broken, f"recomputed from the sensitivity: ε ≤ {total}{delta}; promised is {promised}")
 
 
@@ -318,7 +335,7 @@ def _of_the_tally(subject: Subject, path: str | Path | None, tell: Tell) -> Line
     what = "tally"
     if path is None:
         if isinstance(subject.result, TopRelease):
-            return Line(what, Verdict.UNKNOWN, "a list of names has none: whether its names are right is not checked")
+            return Line(what, Verdict.UNKNOWN, "a list of names has none: its names and its chances are not checked")
         if subject.is_of_a_board:
             return Line(
                 what, Verdict.UNKNOWN, f"{UNSEEN}; they follow from the public file of the board: quietrank board show"

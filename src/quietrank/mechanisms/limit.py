@@ -39,7 +39,7 @@ class ChosenLimit:
         source = "numbers of votes, which are public" if self.epsilon == 0 else (
             f"a noisy histogram of votes per person, which cost ε = {self.epsilon:g} of the whole"
         )  # fmt: skip
-        return f"That a person's votes weigh at most {self.limit} in all was chosen from {source}."
+        return f"The limit of {self.limit} votes a person was chosen from {source}."
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def _selected(
     noise = choice.noise
     promise = noise.promise
     units = _public_units(counted.tallies, promise)
-    expected = outlook(choice, request.k, request.method, units, tell)
+    expected = outlook(choice, request.k, request.method, units, privacy.delta, tell)
     noised = cross(counted.tallies, noise, ledger=ledger, payment=payment)
     method = method_of_counts(request.method)
     assumed = assumptions(votes.items, promise.privacy, method, votes.skip_invalid, actual_pairs=False)

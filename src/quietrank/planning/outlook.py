@@ -46,11 +46,13 @@ class Outlook:
 
 
 def outlook(
-    choice: Choice, k: int, method: Method, units: int | None, tell: Callable[[float], None] = lambda share: None
-) -> Outlook:
+    choice: Choice, k: int, method: Method, units: int | None, delta: float = 0.0,
+    tell: Callable[[float], None] = lambda share: None,
+) -> Outlook:  # fmt: skip
     """How often such a list is right in simulated surveys of this size.
 
-    `units` is the number of people, or of votes where single votes are protected, if all neighbours have the same.
+    `units` is the number of people, or of votes where single votes are protected, if all neighbours have the same;
+    `delta` that of the promise, which the mechanism that was chosen may not use.
     """
     promise = choice.noise.promise
     if promise.groups is not None or promise.items.in_sets or promise.items.pairs is not None:
@@ -58,16 +60,18 @@ def outlook(
     if units is None or units < 1:
         return Outlook(notes=(UNKNOWN_SIZE,))
     try:
-        return _outlook(choice, k, method, units, tell)
+        return _outlook(choice, k, method, units, delta, tell)
     except QuietrankError as error:
         reason = error.in_options().partition(";")[0]  # what follows is a remedy for whoever calls the planner
         return Outlook(notes=(NOT_SIMULATED.format(reason),))
 
 
-def _outlook(choice: Choice, k: int, method: Method, units: int, tell: Callable[[float], None]) -> Outlook:
+def _outlook(
+    choice: Choice, k: int, method: Method, units: int, delta: float, tell: Callable[[float], None]
+) -> Outlook:
     noise, chances, by_mechanism = choice.noise, list[Chance](), dict[str, float]()
     for word in SPREADS:
-        forecast = TopForecast(_like(noise, k, method, units, word), by_person=CHANCE_VOTES)
+        forecast = TopForecast(_like(noise, k, method, units, delta, word), by_person=CHANCE_VOTES)
         expected = forecast.predict(noise.mechanism, noise.privacy.epsilon)
         right = forecast.without_privacy.right
         chances.append(Chance(word, expected.as_exact, expected.exact_found, expected.right, right, CHANCE_RUNS))
@@ -82,14 +86,13 @@ def _outlook(choice: Choice, k: int, method: Method, units: int, tell: Callable[
     return Outlook(tuple(chances), tuple(best_first) if len(best_first) > 1 else (), (SIMULATED.format(units, who),))
 
 
-def _like(noise: Calibrated, k: int, method: Method, units: int, word: str) -> Question:
+def _like(noise: Calibrated, k: int, method: Method, units: int, delta: float, word: str) -> Question:
     """A survey like this one, as far as its size is public."""
     privacy, alone = noise.privacy, noise.privacy.unit is Unit.COMPARISON
     each = 1 if alone else _votes_each(noise)
     survey = Survey(len(noise.promise.items), units, each, privacy.one_per_pair, SPREADS[word])
-    return Question(
-        survey, privacy.changed(clip=None) if privacy.max_per_person else privacy, method, None, k, CHANCE_RUNS
-    )
+    clip = None if privacy.max_per_person else privacy.clip
+    return Question(survey, privacy.changed(clip=clip, delta=delta), method, None, k, CHANCE_RUNS)
 
 
 def _votes_each(noise: Calibrated) -> int:

@@ -23,10 +23,10 @@ SMALLEST_CLIP = 2.0**-20
 """The smallest: a weight has no smaller unit."""
 
 WEAK_EPSILON = 4.0
-"""Beyond this, results may be more than fifty times as likely, so the statement must not sound safe."""
+"""From here on, results may be more than fifty times as likely, so the statement must not sound safe."""
 
-WEAK_DELTA = 1e-3
-"""From here on the same: one person in a thousand could be published, and the promise be kept."""
+WEAK_DELTA = 1e-4
+"""From here on the same: one person in ten thousand could be published, and the promise be kept."""
 
 LARGEST_EPSILON = 1e9
 """Beyond this, computing the noise would overflow; the promise is empty long before."""
@@ -255,7 +255,7 @@ class Privacy:
                 f"the chance of any given kind of result would have been at most {factor} times as large, or as "
                 f"small, give or take {plain_number(self.delta)}"
             )
-        weak = self.epsilon > WEAK_EPSILON or self.delta >= WEAK_DELTA
+        weak = self.epsilon >= WEAK_EPSILON or self.delta >= WEAK_DELTA
         return f"{WEAK if weak else _SUBJECT[self.unit]}: {self._hypothesis()}, {conclusion}."
 
     def _hypothesis(self) -> str:

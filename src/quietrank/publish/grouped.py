@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from quietrank.errors import ReleaseError
 from quietrank.estimate.overall import OVERALL, require_overall
 from quietrank.promise.items import check_names
-from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
-from quietrank.publish.published import Published
+from quietrank.promise.privacy import GroupOf, Privacy, Unit
+from quietrank.publish.published import Published, of_groups
 from quietrank.publish.release import Release
 from quietrank.publish.tabular import DAMAGE, damage, promise, read_json, require_format
 
@@ -26,7 +26,7 @@ FORMAT = "quietrank/grouped-release/1"
 
 @dataclass(frozen=True, repr=False)
 class GroupedRelease(Published):
-    """Private rankings of the same items, one for each group of voters, ready to publish; `rank_by_group` makes it.
+    """Private rankings of the same items, one for each group of votes, ready to publish; `rank_by_group` makes it.
 
     Iterating over it gives each group with its `Release`; the name of a group in brackets gives that release.
 
@@ -101,15 +101,7 @@ class GroupedRelease(Published):
     @property
     def statement(self) -> str:
         """The promise in plain sentences."""
-        unit, spread = self.privacy.unit, self.privacy.unit is Unit.PERSON and self.group_of is GroupOf.VOTE
-        secret = "a person's votes are in" if spread else f"a {unit} belongs to"
-        public = "each vote is in" if spread else f"each {unit} belongs to"
-        more = {
-            Neighbours.REPLACE: f" Which {self.by} {secret} is protected as well.",
-            Neighbours.ADD_REMOVE: "",
-            Neighbours.OUTCOME: f" Which {self.by} {public} is treated as public.",
-        }[self.privacy.neighbours]
-        return f"{self.privacy.statement} This holds for the rankings of all groups together.{more}"
+        return self.privacy.statement + of_groups(self.privacy, self.by, self.group_of, "rankings")
 
     @property
     def grouping(self) -> str:

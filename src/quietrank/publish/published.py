@@ -5,12 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from quietrank.promise.privacy import GroupOf, Neighbours, Privacy, Unit
 from quietrank.publish.files import REPORT
 from quietrank.publish.tabular import Tabular, write_if_named
 
 if TYPE_CHECKING:
     from quietrank.publish.grouped import GroupedRelease
     from quietrank.publish.release import Release
+
+
+def of_groups(privacy: Privacy, by: str, group_of: GroupOf, what: str) -> str:
+    """What a promise says besides where votes were split by group."""
+    unit, spread = privacy.unit, privacy.unit is Unit.PERSON and group_of is GroupOf.VOTE
+    secret = "a person's votes are in" if spread else f"a {unit} belongs to"
+    public = "each vote is in" if spread else f"each {unit} belongs to"
+    more = {
+        Neighbours.REPLACE: f" Which {by} {secret} is protected as well.",
+        Neighbours.ADD_REMOVE: "",
+        Neighbours.OUTCOME: f" Which {by} {public} is treated as public.",
+    }[privacy.neighbours]
+    return f" This holds for the {what} of all groups together.{more}"
 
 
 class Published(Tabular):

@@ -206,7 +206,7 @@ def json_text(values: Mapping[str, Any]) -> str:
 def read_json(path: str | Path) -> Any:
     """The plain values in a JSON file, or in the text of one."""
     if isinstance(path, str) and path.lstrip().startswith("{"):
-        return _parsed(path, "this text")
+        return parsed(path, "this text")
     try:
         content = file_path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -214,14 +214,26 @@ def read_json(path: str | Path) -> Any:
         raise ReleaseError(f"cannot read {name}: {error.strerror}; check the path") from None
     except ValueError:
         raise ReleaseError(f"{path} is not JSON; give a file written by quietrank") from None
-    return _parsed(content, str(path))
+    return parsed(content, str(path))
 
 
-def _parsed(content: str, name: str) -> Any:
+def parsed(content: str, name: str, refusal: str | None = None) -> Any:
+    """The plain values in this text. A name that is given twice is refused: readers would differ in which they take."""
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_each_once)
     except (ValueError, RecursionError):
-        raise ReleaseError(f"{name} is not JSON; give a file written by quietrank") from None
+        raise ReleaseError(refusal or f"{name} is not JSON; give a file written by quietrank") from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ReleaseError(
+            f"the name {twice!r} appears twice in one object; give an undamaged file written by quietrank"
+        )
+    return values
 
 
 READERS = {

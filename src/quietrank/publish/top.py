@@ -13,7 +13,7 @@ from quietrank.mechanisms.limit import ChosenLimit
 from quietrank.promise.items import check_names
 from quietrank.promise.privacy import GroupOf, Privacy
 from quietrank.publish.files import REPORT
-from quietrank.publish.published import Published
+from quietrank.publish.published import Published, of_groups
 from quietrank.publish.tabular import (
     DAMAGE,
     NoiseRecord,
@@ -116,8 +116,8 @@ class TopRelease(Published):
 
     @property
     def statement(self) -> str:
-        """The promise in one plain sentence."""
-        together = "" if self.by is None else " This holds for the lists of all groups together."
+        """The promise in plain sentences."""
+        together = "" if self.by is None else of_groups(self.privacy, self.by, self.group_of, "lists")
         return as_list(self.privacy.statement) + together
 
     def __getitem__(self, group: str) -> tuple[str, ...]:

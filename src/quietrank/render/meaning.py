@@ -230,9 +230,11 @@ def unprotected(privacy: Privacy, *, grouped: bool = False, where: str | None = 
             known.append("Which group each of them belongs to.")
     elif privacy.neighbours is Neighbours.REPLACE and not board:
         counted = "people" if privacy.unit is Unit.PERSON else "votes"
-        groups = ", over all groups; the number in one group is protected" if grouped else ""
-        before = ", before the condition is applied; the number of those that meet it is protected" if where else ""
-        known.append(f"The number of {counted}{before}{groups}.")
+        groups = " over all groups together" if grouped else ""
+        before = ", before the condition is applied" if where else ""
+        secret = [*(["how many meet it"] if where else []), *(["how many are in one group"] if grouped else [])]
+        protected = f" Protected: {' and '.join(secret)}." if secret else ""
+        known.append(f"The number of {counted}{groups}{before}.{protected}")
     known.append("The promise itself, the method and the mechanism with its scale: they were chosen without the votes.")
     if board:
         known.append("How often the board is published, and for how long.")

@@ -310,7 +310,7 @@ def unchecked(release: Release | TopRelease) -> list[str]:
         else "That no other release was made of them, and that this one was paid for."
     )
     return [
-        "That the votes are real, and who cast them.",
+        "That the votes are real, and who cast them; and that the version of quietrank which is named here made this.",
         "That the noise was drawn as described, once, and that nobody chose among several runs.",
         other,
     ]
