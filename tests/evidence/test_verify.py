@@ -130,7 +130,10 @@ def test_without_the_tally_it_is_said_what_is_not_checked(paid: Path) -> None:
     """Most of what is published."""
     (line,) = (line for line in verify(read_subject(paid / "release.json")).lines if line.what == "tally")
     assert line.verdict is Verdict.UNKNOWN
-    assert "not names, scores, intervals, probabilities, the ridge, what the scatter is, notes and the condition" in line.why
+    assert (
+        "not names, scores, intervals, probabilities, the ridge, what the scatter is, notes and the condition"
+        in line.why
+    )
 
 
 def test_the_release_that_is_edited_holds(paid: Path) -> None:

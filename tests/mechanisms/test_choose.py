@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import quietrank as qr
 from quietrank.errors import PrivacyError
 from quietrank.mechanisms.ball import BALL
 from quietrank.mechanisms.choose import expected_noise
@@ -34,10 +39,24 @@ def test_sixty_items_and_a_hundred_votes_each_get_gaussian_noise() -> None:
 
 
 def test_a_small_survey_with_one_answer_per_pair_gets_the_zonotope() -> None:
-    """Six items, fifteen pairs: where exposures are almost known. Where they are not, ball noise has less to pay for
-    them (1.1 times less error on the bundled survey)."""
-    assert _chosen(6, one_per_pair=True, design="uniform") is ZONOTOPE
-    assert _chosen(6, one_per_pair=True) is BALL
+    """From three to ten items, whatever is known of the design: a clip would take from decided people."""
+    for n, design in product(range(3, 11), ("uniform", "private")):
+        assert _chosen(n, one_per_pair=True, design=design) is ZONOTOPE
+
+
+def test_undecided_people_do_not_outvote_decided_ones() -> None:
+    """Most people put a first, and answer all else accordingly; the others put b above a, and toss coins for the rest.
+    A clip leaves more of each of the latter: with it, b would be first."""
+    rows, coins = [], np.random.default_rng(8)
+    for person, (i, j) in product(range(1000), combinations("abcde", 2)):
+        decided = person % 100 < 52
+        first = i if decided or ((i, j) != ("a", "b") and coins.random() < 0.5) else j
+        rows.append((f"p{person}", first, j if first == i else i))
+    votes = qr.read_votes(pa.table(dict(zip(("person", "winner", "loser"), zip(*rows, strict=True), strict=True))),
+                          items=list("abcde"))  # fmt: skip
+    privacy = qr.Privacy(20, "person", one_per_pair=True)
+    assert [row.item for row in qr.rank(votes, privacy)][:2] == ["a", "b"]
+    assert [row.item for row in qr.rank(votes, privacy, mechanism="ball")][:2] == ["b", "a"]
 
 
 def test_few_votes_on_many_pairs_get_laplace_noise() -> None:

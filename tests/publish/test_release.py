@@ -222,4 +222,4 @@ def test_noise_beyond_the_range_of_a_rate_is_said() -> None:
     assert release.certainty is not None
     shown = " ".join(str(replace(release, certainty=replace(release.certainty, noise_sd=5.7))).split())
     assert "by more than the whole range, from 0 to 1: these values mean nothing" in shown
-    assert "relative to what clipping leaves of them" in shown
+    assert "relative to what a clip leaves of those of decided people" in shown

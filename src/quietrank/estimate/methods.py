@@ -257,14 +257,21 @@ def assumptions(
 
 
 def _of_the_clip(privacy: Privacy) -> tuple[str, ...]:
-    """That L does not bound people, where a clip does."""
-    if privacy.clip is None or privacy.max_per_person is None:
+    """What a clip does to people; and that L does not bound them where a clip does."""
+    if privacy.clip is None:
         return ()
-    return (
+    return (DECIDED,) if privacy.max_per_person is None else (
+        DECIDED,
         f"The limit of {privacy.max_per_person} votes a person is not itself enforced with this noise: instead, what "
         f"one person adds to all counts together is scaled down to a length of at most {plain_number(privacy.clip)}, "
         "which follows from that limit and other public values, or was given.",
-    )
+    )  # fmt: skip
+
+
+DECIDED = (
+    "Decided people are scaled down more than others, because their answers add up to more: rates and scores lean "
+    "towards the middle for that, and towards what undecided people prefer, and no interval covers it."
+)
 
 
 def risky_delta(privacy: Privacy, units: float | None) -> tuple[str, ...]:

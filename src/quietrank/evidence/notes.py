@@ -20,6 +20,7 @@ BEGINNINGS = (
     "It is assumed, not checked, that the view that gave the votes",
     "It is assumed, not checked, that the Ibis expression of the votes", "Items are ranked by counts, which favours",
     "The askable pairs fall into ", "Rows that could not be used were to be skipped;", "The limit of ",
+    "Decided people are scaled down more",
     "A vote is the best and the worst of a set", "Scores are those of the maxdiff model:",
     "Win rates are net wins per time shown:", "The weight of all ties was counted apart,",
     "For the intervals it is assumed that ", "For the intervals over all groups it is assumed that ",

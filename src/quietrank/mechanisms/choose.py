@@ -2,7 +2,9 @@
 
 Candidates are the mechanisms that fit the promise: Laplace noise (where a person's total weight is bounded), the
 zonotope with one answer per pair, the ball, Gaussian noise only where δ > 0 was given. They are compared by the
-standard deviation of the noise on what items are ranked by, relative to the weight that clipping leaves of the votes.
+standard deviation of the noise on what items are ranked by, relative to the weight that clipping leaves of the votes of
+people with one order in mind. A clip scales these down most, which no number of people makes good: where answers are
+many per item it has to buy much less noise.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 from quietrank.arrays import Floats, Integers
 from quietrank.errors import PrivacyError, option
 from quietrank.maths.shares import RATE_VARIANCE
-from quietrank.mechanisms.gaussian import GAUSSIAN, LEFT_BY_CLIPPING, typical_square
+from quietrank.mechanisms.gaussian import FIXED_ORDER, GAUSSIAN, LEFT_BY_CLIPPING, typical_square
 from quietrank.mechanisms.limit import BINS, ChosenLimit, LimitNoise
 from quietrank.mechanisms.mechanism import Calibrated, Mechanism
 from quietrank.mechanisms.registry import MECHANISMS
@@ -95,7 +97,7 @@ def best_for_order(promise: Promise, method: Method = Method.NET_WINS) -> Calibr
     every = [choose(promise, method, each).noise for each in fitting(promise, method)]
     if not every:
         raise PrivacyError(NOTHING_FITS)
-    return min(every, key=expected_noise)
+    return min(every, key=noise_on_order)
 
 
 def released_by(mechanism: Mechanism, promise: Promise, method: Method, ties: Ties = Ties.HALF) -> Statistic:
@@ -105,16 +107,22 @@ def released_by(mechanism: Mechanism, promise: Promise, method: Method, ties: Ti
 
 
 def expected_noise(noise: Calibrated) -> float:
-    """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves; more where
-    all rates have a common factor that is noisy as well (`maths/shares.py`)."""
+    """The standard deviation of the noise on an item's count, relative to the weight that clipping leaves of the votes
+    of people with one order in mind; more where all rates have a common factor that is noisy as well
+    (`maths/shares.py`)."""
     sd, spread, factor = noise.noise_sd, noise.law.spread, 1.0
     if noise.privacy.design is Design.UNIFORM and spread.exposure > 0:
         factor = math.sqrt(1 + RATE_VARIANCE * (spread.exposure / sd) ** 2 / (2 * len(noise.promise.items)))
-    return sd * factor / left_by_clipping(noise)
+    return sd * factor / left_by_clipping(noise, FIXED_ORDER)
 
 
-def left_by_clipping(noise: Calibrated) -> float:
-    """The part of their votes that people keep, as a rule; nobody knows where there is no L."""
+def noise_on_order(noise: Calibrated) -> float:
+    """The same where only the order is wanted: relative to what clipping leaves of the votes of most people."""
+    return expected_noise(noise) * left_by_clipping(noise, FIXED_ORDER) / left_by_clipping(noise)
+
+
+def left_by_clipping(noise: Calibrated, rates: float = RATE_VARIANCE) -> float:
+    """The part of their votes that people keep whose win rates vary like this; nobody knows where there is no L."""
     promise, clip = noise.promise, noise.clip
     if clip is None:
         return 1.0
@@ -123,7 +131,7 @@ def left_by_clipping(noise: Calibrated) -> float:
     if promise.privacy.max_per_person is None:
         return LEFT_BY_CLIPPING
     items, votes = promise.items, promise.privacy.max_per_person
-    typical = math.sqrt(typical_square(votes, len(items), clip.squares, items.shown))
+    typical = math.sqrt(typical_square(votes, len(items), clip.squares, items.shown, rates))
     return LEFT_BY_CLIPPING * min(1.0, float(clip.norm) / typical)
 
 

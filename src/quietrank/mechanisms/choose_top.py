@@ -20,8 +20,8 @@ from quietrank.mechanisms.choose import (
     Limited,
     best_for_order,
     choose,
-    expected_noise,
     left_by_clipping,
+    noise_on_order,
 )
 from quietrank.mechanisms.exponential import Exponential
 from quietrank.mechanisms.mechanism import Calibrated, Law, Mechanism
@@ -51,7 +51,7 @@ def blur(noise: Calibrated) -> float:
     """How much noise stands between the counts and the list, as a standard deviation of noise on counts."""
     law, (many, few) = noise.law, KAPPA
     if not isinstance(law, SelectionLaw):
-        return expected_noise(noise)
+        return noise_on_order(noise)
     return law.scale * (GUMBEL if law.gumbel else 1.0) / (many + few / law.items) / left_by_clipping(noise)
 
 

@@ -156,14 +156,18 @@ def _typical_votes(promise: Promise) -> float:
     return privacy.max_per_person or max(1.0, 2 * (privacy.clip or 1.0) ** 2)
 
 
-def typical_square(votes: float, n: int, squares: Squares, shown: int = 2) -> float:
+FIXED_ORDER = 1 / 12
+"""The variance of the win rates of somebody with one order in mind: they are spread evenly from 0 to 1."""
+
+
+def typical_square(votes: float, n: int, squares: Squares, shown: int = 2, rates: float = RATE_VARIANCE) -> float:
     """The square of the norm that somebody's contribution is expected to have.
 
-    A person who casts L votes on random pairs of n items of typical spread has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the
-    variance of win rates, and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² and ‖losses‖² are (‖d‖² + 4‖s‖²)/4 each. For sets
-    of M items M takes the place of 2, and M² that of 4.
+    A person who casts L votes on random pairs of n items has E‖s‖² = L/2 + L(L − 1)·(4/n)·v, v the variance of this
+    person's win rates (by default that of items of typical spread), and E‖d‖² = 2L(1 − 2/n) + 4L²/n; ‖wins‖² and
+    ‖losses‖² are (‖d‖² + 4‖s‖²)/4 each. For sets of M items M takes the place of 2, and M² that of 4.
     """
-    net_wins = votes / 2 + votes * (votes - 1) * shown**2 / n * RATE_VARIANCE
+    net_wins = votes / 2 + votes * (votes - 1) * shown**2 / n * rates
     met = shown * votes * (1 - shown / n) + shown**2 * votes**2 / n
     counted = (met + 4 * net_wins) / 4
     typical = {

@@ -42,6 +42,8 @@ COLUMNS = {
 """heading and number format of each column"""
 RULED = box.Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n")
 """a rule under the headings and between sections, and nothing else"""
+CLIPPING = {"ball", "gaussian"}
+"""mechanisms that scale people down"""
 MOST_ROWS = 100
 FIRST_OF_EACH, MOST_GROUPED_ROWS = 10, 400
 """where groups together have more rows than that: so many of each, and so many in all"""
@@ -176,7 +178,8 @@ def _alternatives(release: Release) -> str:
         return ""
     costs = ", ".join(f"{name} ±{noise:.3g}" for name, noise in (chosen, *others))
     # What ball and Gaussian noise are compared by is more than their noise_sd: clipping takes from the votes as well.
-    clipped = ", relative to what clipping leaves of them" if release.privacy.clip is not None else ""
+    clips = release.privacy.unit is Unit.PERSON and not CLIPPING.isdisjoint(name for name, _ in (chosen, *others))
+    clipped = ", relative to what a clip leaves of those of decided people" if clips else ""
     return (
         f" It is {chosen[0]} noise, the least of those that keep the promise (on counts, in votes{clipped}: {costs})."
     )
