@@ -51,6 +51,10 @@ def test_a_pack_says_everything(paid: Pack) -> None:
     assert values["mechanism"]["proofs"] == [
         f"docs/proofs/{name}.md" for name in ("noisy-tally", "scatter", "composition")
     ]
+    root = Path(__file__).parent.parent.parent
+    for proof, digest in values["mechanism"]["proofs_sha256"].items():
+        assert digest == hashlib.sha256((root / proof).read_bytes()).hexdigest()
+    assert len(values["mechanism"]["proofs_sha256"]) == 3
     assert values["audit"]["findings"][0]["check"] == "bounds"
     assert values["audit"]["not_as_in_the_release"]
     assert values["audit"]["what_this_is_not"]

@@ -7,6 +7,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def nobody_first(values: Values) -> None:
         row["probability_first"] = 0.0
 
 
-EDITED: dict[str, tuple[Callable[[Values], None], str]] = {
+EDITED: dict[str, tuple[Callable[[Values], object], str]] = {
     "a smaller epsilon": (set_to("privacy", "epsilon", 0.5), "statement|scale|scatter"),
     "a larger limit": (set_to("privacy", "max_per_person", 40), "statement"),
     "another unit": (set_to("privacy", "unit", "comparison"), "max_per_person has no meaning"),
@@ -95,6 +96,10 @@ EDITED: dict[str, tuple[Callable[[Values], None], str]] = {
     "a scatter's noise": (set_to("scatter", "scale", lambda scale: scale / 2), "scatter does not have the noise"),
     "a scatter's price": (set_to("scatter", "epsilon", 0.001), "noise: "),
     "something more": (set_to("approved", True), "approved is no part of such a file"),
+    "a second statement": (set_to("statement", "Nobody can be harmed."), "statement is no part of such a file"),
+    "no certainty": (lambda values: values.pop("certainty"), "certainty is missing"),
+    "no scale": (lambda values: values["mechanism"].pop("scale"), "noise: scale is not given"),
+    "another program": (set_to("made_with", "Excel"), "no version of quietrank"),
 }
 
 
@@ -253,6 +258,39 @@ def test_noise_that_does_not_keep_its_promise_is_caught(paid: Path, monkeypatch:
     assert "loss: the noise loses ε = 1.01" in str(verify(read_subject(paid / "release.json")).reason)
 
 
+def test_what_is_given_twice_is_refused(paid: Path, tmp_path: Path) -> None:
+    """Of two rankings in one file some readers would take the first."""
+    text = (paid / "release.json").read_text()
+    twice = text.replace('"format"', '"ranking": [], "format"', 1)
+    (tmp_path / "twice.json").write_text(twice)
+    assert "'ranking' appears twice" in complaint(tmp_path / "twice.json")
+    with pytest.raises(QuietrankError, match="appears twice"):
+        qr.Release.from_json(tmp_path / "twice.json")
+
+
+def test_what_was_removed_is_missed_by_the_tally(paid: Path, tmp_path: Path) -> None:
+    """Also in a file that another version could have written, which may know less."""
+    values = json.loads((paid / "release.json").read_text()) | {"made_with": "quietrank 0.0.1"}
+    for row in values["ranking"]:
+        row["net_wins"] = None
+    checked = verify(read_subject(write(values, tmp_path / "less.json")), tally=paid / "tally.json")
+    assert "tally: ranking[0].net_wins is None in the release" in str(checked.reason)
+
+
+def test_a_group_that_was_removed_is_missed(tmp_path: Path) -> None:
+    """By the tally, and by the entry, which says how many there are."""
+    ledger = qr.Ledger.create(tmp_path / "budget.db", 3, data="drinks", unit="person")
+    tally = qr.noisy_tally_by_group(by_country(), PEOPLE, mechanism="laplace", ledger=ledger)
+    tally.to_json(tmp_path / "tally.json")
+    values = qr.rerank(tally).to_dict()
+    sound = read_subject(write(values, tmp_path / "both.json"))
+    assert verify(sound, ledger=tmp_path / "budget.db", tally=tmp_path / "tally.json").holds
+    del values["groups"]["north"]
+    path = write(values, tmp_path / "one.json")
+    assert "paid for something else" in complaint(path, ledger=tmp_path / "budget.db")
+    assert "north is None in the release" in complaint(path, tally=tmp_path / "tally.json")
+
+
 # ---- ledgers --------------------------------------------------------------------------------------------------------
 
 
@@ -271,6 +309,31 @@ def test_a_payment_for_something_else_is_noticed(tmp_path: Path) -> None:
     values = qr.rank(votes(), PEOPLE, mechanism="laplace", ledger=ledger).to_dict()
     values["ledger_entry"] = other.ledger_entry
     assert "paid for something else" in complaint(write(values, tmp_path / "r.json"), ledger=tmp_path / "budget.db")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MADE if kind != "board"])
+def test_what_paid_for_a_release_is_known_again(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every kind, to the last word."""
+    unit = made(kind).privacy.unit.value
+    neighbours = made(kind).privacy.neighbours.value
+    ledger = qr.Ledger.create(tmp_path / "budget.db", 3, 1e-5, data="drinks", unit=unit, neighbours=neighbours)
+    for name in ("rank", "rank_by_group", "top"):
+        monkeypatch.setattr(qr, name, partial(getattr(qr, name), ledger=ledger))
+    checked = verify(subject_of(MADE[kind](), tmp_path), ledger=tmp_path / "budget.db")
+    assert verdicts(checked)["ledger"] is Verdict.HOLDS, checked.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("epsilon", 0.01), ("max_per_person", 3), ("design", "uniform"), ("one_per_pair", True)]
+)
+def test_an_entry_pays_for_its_own_promise_alone(name: str, value: Any, tmp_path: Path) -> None:
+    """Also where the other promise is a weaker claim to noise: the entry is of another release."""
+    ledger = qr.Ledger.create(tmp_path / "budget.db", 3, data="drinks", unit="person")
+    paid = qr.rank(votes(), PEOPLE, mechanism="laplace", ledger=ledger)
+    values = qr.rank(votes(), PEOPLE.changed(**{name: value}), mechanism="laplace").to_dict()
+    values["ledger_entry"] = paid.ledger_entry
+    path = write(values, tmp_path / "other.json")
+    assert re.search("paid for", complaint(path, ledger=tmp_path / "budget.db"))
 
 
 def test_a_broken_chain_is_noticed(paid: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from quietrank.evidence.environment import Environment
 from quietrank.evidence.parts import Part, drawn
 from quietrank.evidence.payment import Payment, payment_of
 from quietrank.evidence.promise_audit import NOT, WHY, PromiseAudit, audit_promise
+from quietrank.evidence.proofs import ABOUT_PROOFS, proof_hashes
 from quietrank.evidence.subject import Subject
 from quietrank.evidence.verify import Verification, verify
 from quietrank.publish.release import Release
@@ -23,13 +24,11 @@ from quietrank.render.report import has_groups
 
 FORMAT = "quietrank/evidence/1"
 FORMULA = "P[M(D) ∈ S] ≤ e^ε · P[M(D′) ∈ S] + δ"
-ABOUT_PROOFS = (
-    "The pages are in the source of that version of quietrank, under this name. They are no part of the installed "
-    "package, so no hash of them is given here."
-)
 CAUTION = (
-    "This pack is for your files. It was made from the release, from the ledger if one was given, and from made-up "
-    "votes: no vote was read. It names times, budgets and machines, so look through it before you hand it on."
+    "This pack is for your files. It was made from the release, from the ledger and the noisy tally if they were "
+    "given, "
+    "and from made-up votes: no vote was read. It names times, budgets and machines, so look through it before you "
+    "hand it on."
 )
 
 
@@ -101,7 +100,8 @@ class Pack:
                 **release.mechanism.to_dict(),
                 "parts": self.parts,
                 "proofs": self.proofs,
-                "proofs_version": release.made_with,
+                "proofs_sha256": proof_hashes(self.proofs),
+                "proofs_version": self.environment.quietrank,
                 "about_proofs": ABOUT_PROOFS,
             },
             "verification": self.verification.to_dict(),

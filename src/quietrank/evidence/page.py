@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from string import Template
 
 from quietrank.auditing.report import SIGN
-from quietrank.evidence.pack import ABOUT_PROOFS, CAUTION, Pack
+from quietrank.evidence.pack import CAUTION, Pack
 from quietrank.evidence.parts import in_words
 from quietrank.evidence.payment import Payment
 from quietrank.evidence.promise_audit import NOT, WHY
+from quietrank.evidence.proofs import ABOUT_PROOFS, proof_hashes
 from quietrank.evidence.register import BLANK, SCHEMA, as_yaml
 from quietrank.evidence.verify import Verdict
 from quietrank.ledger.history import in_words as terms_in_words
@@ -23,7 +24,7 @@ FORMULA = '<p class="formula">P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ 
 
 def page(pack: Pack) -> str:
     """The whole page."""
-    style, subject, release = file("report.css"), pack.subject, pack.subject.one
+    style, subject = file("report.css"), pack.subject
     title = f"Evidence about {subject.path.name}"
     return Template(file("evidence.html")).substitute(
         policy=policy(style), style=style, title=text(title),
@@ -32,8 +33,8 @@ def page(pack: Pack) -> str:
         short=definitions(_in_short(pack)), statement=text(subject.result.statement), formula=FORMULA,
         symbol_notes=paragraphs(promise_notes(subject.privacy)), symbols=definitions(_promise(pack)),
         unprotected=listed(pack.unprotected), mechanism=definitions(_mechanism(pack)),
-        proofs=listed(pack.proofs) if pack.proofs else "<p>No page of quietrank derives this mechanism.</p>",
-        about_proofs=text(f"{ABOUT_PROOFS} The version is {release.made_with}."), audit=_audit(pack),
+        proofs=_proofs(pack), audit=_audit(pack),
+        about_proofs=text(f"{ABOUT_PROOFS} The version is {pack.environment.quietrank}."),
         verification=_table(
             "What was checked", ("check", "verdict", "why"),
             [(line.what, line.verdict.value, line.why) for line in pack.verification.lines], wide=(2,),
@@ -88,6 +89,15 @@ def _mechanism(pack: Pack) -> list[tuple[str, str]]:
     known = {name for name, _ in _promise(pack)}
     facts = [fact for fact in symbols(pack.subject.one) if fact[0] not in known]
     return [*facts, *((f"Drawn, part {k}", in_words(part)) for k, part in enumerate(pack.parts, 1))]
+
+
+def _proofs(pack: Pack) -> str:
+    if not pack.proofs:
+        return "<p>No page of quietrank derives this mechanism.</p>"
+    hashes = proof_hashes(pack.proofs)
+    return listed(
+        [f"{name}, SHA-256 {hashes.get(name, 'not known: the page is not installed')}" for name in pack.proofs]
+    )
 
 
 # ---- the audit ------------------------------------------------------------------------------------------------------
@@ -179,6 +189,8 @@ def _environment(pack: Pack) -> list[tuple[str, str]]:
 
 def _hashes(pack: Pack) -> list[tuple[str, str]]:
     hashes = [(f"Release file, {pack.subject.path.name}", pack.subject.sha256)]
+    if pack.verification.tally_sha256 is not None:
+        hashes.append(("Noisy tally", pack.verification.tally_sha256))
     if pack.payment is not None:
         hashes.append((f"Ledger entry {pack.payment.entry.id}", pack.payment.link.hash))
     return [*hashes, (f"Package, {len(pack.environment.files)} files", pack.environment.sha256)]

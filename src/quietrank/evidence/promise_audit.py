@@ -53,6 +53,8 @@ WHY = (
 )
 NOT = (
     "It is no proof: an audit can break a promise, never prove one. The proof is on the page that is named above.",
+    "It is not sharp everywhere: the black box sees outputs alone, and its lower bound says how strong an attack it "
+    "was. A fault that raises the loss by less than what is between that bound and the claim is for the other checks.",
     "It is no test at the size of the release: a fault that appears with many items, groups or votes only is not seen.",
     "It says nothing about the run that made the release, which nobody can repeat: not about its votes, and not about "
     "the machine that drew its noise.",
@@ -235,6 +237,10 @@ def _smaller(subject: Subject, one: RecomputedNoise, cases: list[Case]) -> list[
             said.append("Attacked are the noisy counts that the list was taken from, which say more than the list.")
         elif named != release.k:
             said.append(f"{named} items are named; in the release {release.k} are.")
+    if subject.one.where is not None:
+        said.append(
+            "All votes are counted; in the release only those that meet its condition are (docs/proofs/filter.md)."
+        )
     return [*said, _of_the_scale(one, case)]
 
 

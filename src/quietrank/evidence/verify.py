@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from quietrank.evidence.noisy_tally import difference
 from quietrank.evidence.notes import unknown_note
 from quietrank.evidence.payment import payment_of
 from quietrank.evidence.subject import Subject
+from quietrank.promise.arguments import file_path
 from quietrank.promise.privacy import plain_number
 from quietrank.publish.files import VERIFICATION
 from quietrank.publish.release import Release, Row, order
@@ -73,6 +75,8 @@ class Verification(Tabular):
 
     file: str
     sha256: str
+    tally_sha256: str | None
+    """of the noisy tally, if it was given"""
     lines: tuple[Line, ...]
     unchecked: tuple[str, ...]
     """what nobody can check from outside"""
@@ -95,6 +99,7 @@ class Verification(Tabular):
             "format": FORMAT,
             "file": self.file,
             "sha256": self.sha256,
+            "tally_sha256": self.tally_sha256,
             "holds": self.holds,
             "checks": self.rows(),
             "cannot_be_checked": list(self.unchecked),
@@ -143,7 +148,13 @@ def verify(
         _of_the_tally(subject, tally, tell),
         _of_the_ledger(subject, ledger),
     ]
-    return Verification(subject.path.name, subject.sha256, tuple(lines), tuple(unchecked(subject.one)))
+    return Verification(subject.path.name, subject.sha256, _hash(tally), tuple(lines), tuple(unchecked(subject.one)))
+
+
+def _hash(tally: str | Path | None) -> str | None:
+    """Of the file; None where there is none, of which its line speaks."""
+    path = None if tally is None else file_path(tally)
+    return sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else None
 
 
 def _line(what: str, wrong: str | None, otherwise: str) -> Line:

@@ -264,10 +264,10 @@ class Privacy:
     def _weight(self) -> str:
         """How a person's votes are bounded, in brackets."""
         if self.clip is not None and self.neighbours is Neighbours.OUTCOME:
-            most = plain_number(2 * self.clip)
+            length, most = plain_number(self.clip), plain_number(2 * self.clip)
             return (
-                " (scaled down where there are many, so that what one person's answers change in all counts together "
-                f"has a length of at most {most})"
+                " (scaled down where there are many, so that what one person adds to all counts together has a length "
+                f"of at most {length}, and other answers change it by at most {most})"
             )
         if self.clip is not None:
             return (
