@@ -314,8 +314,8 @@ def test_a_payment_for_something_else_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in MADE if kind != "board"])
 def test_what_paid_for_a_release_is_known_again(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every kind, to the last word."""
-    unit = made(kind).privacy.unit.value
-    neighbours = made(kind).privacy.neighbours.value
+    unit = made(kind).privacy.unit
+    neighbours = made(kind).privacy.neighbours
     ledger = qr.Ledger.create(tmp_path / "budget.db", 3, 1e-5, data="drinks", unit=unit, neighbours=neighbours)
     for name in ("rank", "rank_by_group", "top"):
         monkeypatch.setattr(qr, name, partial(getattr(qr, name), ledger=ledger))

@@ -150,4 +150,4 @@ def test_only_one_count_is_public_without_a_public_design() -> None:
 def test_a_clip_under_a_public_design_is_stated_as_it_acts() -> None:
     """There the clip is on half the exposures, and answers move the counts by up to twice as much."""
     privacy = Privacy(1, "person", delta=1e-6, clip=3.0, neighbours="outcome", design="public")
-    assert "what one person's answers change in all counts together has a length of at most 6)" in privacy.statement
+    assert "a length of at most 3, and other answers change it by at most 6)" in privacy.statement
