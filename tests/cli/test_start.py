@@ -230,3 +230,34 @@ def test_answers_are_a_promise() -> None:
     assert both.privacy == Privacy(1.0, "person", max_per_person=10, one_per_pair=True)
     with pytest.raises(UsageError):
         number_of_questions("1e400")
+
+
+CODED = "person,tea:coffee,tea:water,coffee:water\n" + "".join(
+    f"p{k},{'1' if k % 3 else '0'},99,{'0,5' if k % 4 else '1'}\n".replace("0,5", '"0,5"') for k in range(12)
+)
+
+
+def test_answers_that_are_not_known_are_asked_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which are none, and what the others mean; a meaning that cannot be read is asked for again. The command runs."""
+    survey = tmp_path / "coded.csv"
+    survey.write_text(CODED)
+    meanings = ("99", "1=first", "99", "1=a,0=b,0,5=tie")
+    terminal = Terminal(monkeypatch, *meanings, "no", "person", "3", "no", "secret")
+    result = run("start", survey, *ONCE)
+    assert (result.code, terminal.said) == (0, []), result.stderr
+    assert "Of the answers 0, 0,5, 1, 99: which mean that nothing was answered?" in " ".join(result.stderr.split())
+    assert "gives '1' the meaning 'first'" in " ".join(result.stderr.split())
+    ((line,), _) = parts(result)
+    assert "--missing 99" in line
+    assert "--outcomes 1=a,0=b,0,5=tie" in line
+    ran = run(*shlex.split(line)[1:-4], "--out", tmp_path / "r.json", "--report", tmp_path / "r.html")
+    assert ran.code == 0, ran.stderr
+
+
+def test_without_anybody_unknown_answers_are_refused(run: Run, tmp_path: Path) -> None:
+    """No command is printed that would be refused."""
+    survey = tmp_path / "coded.csv"
+    survey.write_text(CODED)
+    result = run("start", survey, "--items-from-votes", *ANSWERS["a number"])
+    assert (result.code, result.stdout) == (2, "")
+    assert "say what they mean with --missing or --outcomes" in " ".join(result.stderr.split())

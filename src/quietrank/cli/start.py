@@ -57,22 +57,21 @@ def start(
     ] = None,
 ) -> None:
     """Ask a few questions about a file of votes, and print the command to run. Runs nothing by itself."""
-    from quietrank.votes import check as checks
+    from quietrank.votes.check import CONFIDENTIAL
 
     source, votes = _read(source)
-    with counting("looking at votes"):
-        report = checks.check(votes)
-    warn(f"{checks.CONFIDENTIAL} This is what the file seems to hold:")
+    report = _looked_at(votes)
+    warn(f"{CONFIDENTIAL} This is what the file seems to hold:")
     for line in report.lines():
         tell(f"  {line}")
+    source, votes, report = _with_answers(source, votes, report)
     items_from_votes = source.items_from_votes or (source.items is None and _list_is_public())
     unit = _unit(unit)
     if unit == "person":
         source, named = _with_person(source, votes)
         if named is not votes:
             votes = named
-            with counting("looking at votes"):
-                report = checks.check(votes)
+            report = _looked_at(votes)
     answers = _answers(votes, unit, questions, repeats, asked, epsilon, again)
     _show_plan(report, answers)
     lines = commands(source, answers, items_from_votes=items_from_votes)
@@ -128,6 +127,54 @@ def _described(source: VotesOptions) -> VotesOptions:
         shown = _ask("shown", "Which columns have the items shown (a,b,c or item*)?", {}, None, free=_any)
         return replace(source, best=best, worst=worst, shown=shown)
     return source
+
+
+def _with_answers(source: VotesOptions, votes: Votes, report: Report) -> tuple[VotesOptions, Votes, Report]:
+    """The same with what answers mean that are not known, by asking; the command would be refused otherwise."""
+    while "unknown outcome" in report.flaws:
+        if not _somebody():
+            raise UsageError(
+                "some answers are not known, as listed above; say what they mean with --missing or --outcomes"
+            )
+        said = _answers_as_written(votes)
+        source, votes = _ask_meanings(source, votes, said)
+        report = _looked_at(votes)
+        for line in report.unknown:
+            tell(f"  {line}")
+    return source, votes, report
+
+
+def _answers_as_written(votes: Votes) -> str:
+    from quietrank.votes.preview import answers
+
+    return ", ".join(answers(votes)) or "those that are listed above"
+
+
+def _ask_meanings(source: VotesOptions, votes: Votes, said: str) -> tuple[VotesOptions, Votes]:
+    """First what is no answer, then what the others mean; asked again where that cannot be read."""
+    while True:
+        none = {NOBODY: "all of them are answers", "a,b,c": "else the answers themselves"}
+        missing = _ask(
+            "missing", f"Of the answers {said}: which mean that nothing was answered?", none, NOBODY, free=_any
+        )
+        read = replace(source, missing=None if missing == NOBODY else missing)
+        try:
+            votes = read.read(any_items=True)
+            if "unknown outcome" not in _looked_at(votes).flaws:
+                return read, votes
+            how = {"1=a,2=b,0=tie": "each with its meaning: a is the first item of its pair, b the second"}
+            outcomes = _ask("outcomes", "What do the others mean?", how, None, free=_any)
+            read = replace(read, outcomes=outcomes)
+            return read, read.read(any_items=True)
+        except QuietrankError as reason:
+            tell(reason.in_options())
+
+
+def _looked_at(votes: Votes) -> Report:
+    from quietrank.votes import check as checks
+
+    with counting("looking at votes"):
+        return checks.check(votes)
 
 
 NOBODY = "none"

@@ -416,6 +416,8 @@ def _remedy(votes: Votes, flaws: dict[str, int], words: dict[str, hints.Words]) 
     remedy = next((remedies[flaw] for flaw in remedies if flaw in flaws), "fix them")
     if remedy.endswith(";"):
         return f"{remedy} or drop such people entirely with {drop}"
+    if remedy == remedies.get("unknown outcome"):
+        return f"{remedy}; {drop} would leave out every vote with such an answer"
     return f"{remedy}, or drop them with {drop}"
 
 

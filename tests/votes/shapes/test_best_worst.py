@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     ),
     "best is worst": ({"worst": ["z", "x"]}, {}, "row 2: best 'x' and worst 'x' of 'x', 'y', 'z'", "fix them"),
     "choice not in the set": ({"best": ["x", "w"]}, {}, "row 2: best 'w' and worst 'z'", "positions=True"),
-    "half an answer": ({"worst": ["z", None]}, {}, "row 2: best 'x' and worst None", "fix them"),
+    "half an answer": ({"worst": ["z", None]}, {}, "row 2: best 'x' and worst is empty", "fix them"),
     "item twice in a set": ({"item2": ["y", "x"]}, {}, "row 2", "fix them"),
     "too few items in a set": ({"item2": ["y", None], "item3": ["z", None]}, {}, "row 2", "fix them"),
     "undeclared item": ({"item2": ["y", "Y"]}, {}, "undeclared item 'Y', which differs from the declared 'y'", "items"),

@@ -163,10 +163,10 @@ def written(cell: ir.Value) -> ir.Value:
 
 
 def spellings(word: str) -> tuple[str, ...]:
-    """A word as it is compared; a number in every spelling that files have: 1, 1.0, +1."""
+    """A word as it is compared; a number in every spelling that files have: 1, 1.0, +1; 0.5 and 0,5."""
     plain = word.strip().lower()
     try:
-        number = Decimal(plain.replace("−", "-"))
+        number = Decimal(plain.replace("−", "-").replace(",", ".", 1))
     except InvalidOperation:
         return (plain,)
     if not number.is_finite() or abs(number) >= 2**53:
@@ -177,6 +177,7 @@ def spellings(word: str) -> tuple[str, ...]:
     if number == 0:
         forms += ["-0", "-0.0"]
     forms += [form.replace("0.", ".", 1) for form in forms if form.lstrip("-").startswith("0.") and not whole]
+    forms += [] if whole else [form.replace(".", ",") for form in forms]
     signed = [form.replace("-", "−") for form in forms] if number < 0 else [f"+{form}" for form in forms]
     return tuple(dict.fromkeys([plain, *forms, *signed]))
 
@@ -256,10 +257,19 @@ _FORM = f"values and their meanings, such as {_EXAMPLE}, or one of {', '.join(CO
 
 
 def _pairs(outcomes: str) -> list[tuple[object, object]]:
-    parts = [part.rpartition("=") for part in outcomes.split(",")]
+    parts = [part.rpartition("=") for part in _split(outcomes)]
     if not all(equals for _, equals, _ in parts):
         raise VotesError(f"{option('outcomes')} must be {_FORM}; got {option('outcomes', repr(outcomes))}")
     return [(value, target) for value, _, target in parts]
+
+
+def _split(outcomes: str) -> list[str]:
+    """At its commas, but for those within a number: 0,5=tie."""
+    parts: list[str] = []
+    for part in outcomes.split(","):
+        begun = bool(parts) and "=" not in parts[-1]
+        parts = [*parts[:-1], f"{parts[-1]},{part}"] if begun else [*parts, part]
+    return parts
 
 
 def _value(value: object) -> str:
