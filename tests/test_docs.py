@@ -106,8 +106,8 @@ def test_the_page_about_mechanisms_has_every_name_of_the_protocol() -> None:
 def test_the_page_about_uncertainty_is_current() -> None:
     """Its tables are those of the study's results, and its constants those of the library."""
     from benchmarks.coverage.run import results, with_tables
-    from quietrank.mechanisms.scatter import MOST_USUAL, USUAL_SHARE
+    from quietrank.mechanisms.scatter import LARGEST_SHARE, SHARE_FACTOR
 
     page = (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")
-    assert f"min({MOST_USUAL:.0%}, {USUAL_SHARE}·√(ε/n))".replace("%", " %") in page
+    assert f"min({LARGEST_SHARE:.0%}, {SHARE_FACTOR}·√(ε/n))".replace("%", " %") in page
     assert with_tables(page, results()) == page

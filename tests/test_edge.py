@@ -25,11 +25,11 @@ from quietrank.mechanisms.perturbed_mle.loss import Calibration, CalibrationWord
 from quietrank.mechanisms.registry import AUTO, MECHANISMS, MechanismWord
 from quietrank.planning.survey import PAPER, SPREADS, SpreadWord
 from quietrank.promise.privacy import Design, DesignWord, Neighbours, NeighboursWord, Unit, UnitWord
-from quietrank.simulation import Shape, ShapeWord
+from quietrank.simulation import Layout, LayoutWord
 from quietrank.statistics.method import Method, MethodWord
 from quietrank.votes.files import INPUT_FORMATS
 from quietrank.votes.formats.scan import InputFormatWord
-from quietrank.votes.read import ShapeWord as RowShapeWord
+from quietrank.votes.read import ShapeWord
 
 PUBLIC = {name: getattr(qr, name) for name in qr.__all__ if callable(getattr(qr, name))}
 FUNCTIONS = {name: one for name, one in PUBLIC.items() if inspect.isfunction(one)}
@@ -61,9 +61,9 @@ def words(hint: Any) -> Iterator[str]:
         (MechanismWord, [AUTO, *(name for name in MECHANISMS if MECHANISMS[name].__module__.startswith("quietrank."))]),
         (LinkWord, list(links._BY_NAME)),
         (SpreadWord, [*SPREADS, PAPER]),
-        (ShapeWord, list(Shape)),
+        (LayoutWord, list(Layout)),
         (InputFormatWord, list(INPUT_FORMATS)),
-        (RowShapeWord, list(VOTE_SHAPES)),
+        (ShapeWord, list(VOTE_SHAPES)),
     ],
 )
 def test_a_type_checker_knows_all_words(hint: Any, known: list[str]) -> None:

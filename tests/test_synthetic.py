@@ -17,7 +17,7 @@ from quietrank.maths.links import HYPERBOLIC_SECANT, LOGISTIC, Link
 from quietrank.publish.model import published_model
 from quietrank.publish.release import Row
 from quietrank.publish.view import Scale, View
-from quietrank.simulation import Shape, ShapeWord
+from quietrank.simulation import Layout, LayoutWord
 from quietrank.votes.read import Votes
 
 STRENGTHS = {"tea": 1.2, "coffee": 0.5, "milk": -0.4, "water": -1.3}
@@ -98,8 +98,8 @@ def test_a_perturbed_mle_release_is_a_model() -> None:
     assert qr.synthetic(made, votes=5).num_rows == 5
 
 
-@pytest.mark.parametrize("shape", Shape)
-def test_ranking_them_gives_the_published_order(release: qr.Release, shape: ShapeWord) -> None:
+@pytest.mark.parametrize("shape", Layout)
+def test_ranking_them_gives_the_published_order(release: qr.Release, shape: LayoutWord) -> None:
     """Both shapes are read again, and many votes give back the scores: within five standard errors."""
     votes = qr.read_votes(qr.synthetic(release, votes=50_000, shape=shape, seed=4), items=list(STRENGTHS))
     fitted = qr.fit(votes)

@@ -125,9 +125,9 @@ def _batches(theta: Floats, people: object, per_person: object, p: object, rng: 
         return graph_votes(theta, share, rng)
     if p is not None or people is None or per_person is None:
         raise QuietrankError("say how to compare: people=50 and per_person=6, or p=0.5 alone")
-    voters, each = _whole("people", people, 1), _whole("per_person", per_person, 1)
-    _require_in_memory(voters * each)
-    return people_votes(theta, voters, each, rng)
+    size, each = _whole("people", people, 1), _whole("per_person", per_person, 1)
+    _require_in_memory(size * each)
+    return people_votes(theta, size, each, rng)
 
 
 def _whole(name: str, argument: object, least: int) -> int:
@@ -229,7 +229,7 @@ def read_strengths(path: Path) -> tuple[list[str], Floats]:
 # ---- votes from a published model -------------------------------------------------------------------------------
 
 
-class Shape(StrEnum):
+class Layout(StrEnum):
     """Which columns synthetic votes have."""
 
     LONG = "long"
@@ -238,7 +238,7 @@ class Shape(StrEnum):
     """model_a, model_b, winner, judge"""
 
 
-ShapeWord = Shape | Literal["long", "arena"]
+LayoutWord = Layout | Literal["long", "arena"]
 """what callers may write: the word, or the member it stands for"""
 
 SYNTHETIC = "synthetic votes, drawn from a published model: nobody cast them"
@@ -248,7 +248,7 @@ def synthetic(
     published: Release | GroupedRelease | NoisyTally | GroupedTally,
     votes: int,
     *,
-    shape: ShapeWord = "long",
+    shape: LayoutWord = "long",
     group: str | None = None,
     seed: int | None = None,
 ) -> pa.Table:
@@ -281,14 +281,14 @@ def synthetic(
 
 def synthetic_columns(model: PublishedModel, votes: int, shape: object, seed: object) -> Iterator[Columns]:
     """That many votes of the model in this shape, some at a time."""
-    chosen = parse(Shape, "shape", shape)
-    if chosen is Shape.ARENA and {"model_a", "model_b"} & set(model.names):
+    chosen = parse(Layout, "shape", shape)
+    if chosen is Layout.ARENA and {"model_a", "model_b"} & set(model.names):
         raise QuietrankError(f"an item is called like a column of {option('shape', 'arena')}; use the shape long")
     if votes > MOST_VOTES:
         raise QuietrankError(f"at most {MOST_VOTES:g} votes can be drawn; got {option('votes', votes)}")
     rng = np.random.default_rng(None if seed is None else _whole("seed", seed, 0))
     batches = people_votes(model.theta, votes, 1, rng, model.link, model.nu)
-    shaped = _long if chosen is Shape.LONG else _arena
+    shaped = _long if chosen is Layout.LONG else _arena
     return (shaped(batch, np.array(model.names, dtype=object), rng) for batch in batches)
 
 

@@ -21,10 +21,9 @@ from quietrank.promise.privacy import Unit
 from quietrank.publish.view import Scale
 from quietrank.render.forest import Theme
 from quietrank.statistics.method import Method, Ties
-from quietrank.votes.engines import ENGINES
 from quietrank.votes.files import INPUT_FORMATS, KINDS
 from quietrank.votes.formats.text import COMPRESSIONS
-from quietrank.votes.read import ShapeWord, UnrankedWord
+from quietrank.votes.read import EngineWord, ShapeWord, UnrankedWord
 from quietrank.votes.shapes import outcomes
 from quietrank.votes.shapes.rankings import Unranked
 from quietrank.votes.shapes.registry import SHAPES
@@ -43,12 +42,12 @@ def test_the_words_are_those_of_the_library() -> None:
     assert get_args(plan.SolveWord) == options.SOLUTIONS
     assert (*survey.SPREADS, survey.PAPER) == options.SPREADS
     assert tuple(crowd.Habit) == options.HABITS == get_args(crowd.HabitWord)
-    assert tuple(simulation.Shape) == options.SHAPES
+    assert tuple(simulation.Layout) == options.SHAPES
     assert options.INPUT_FORMATS == INPUT_FORMATS
     assert tuple(Ties) == options.TIES
     assert tuple(Scale) == options.SCALES
     assert tuple(outcomes.BothBad) == options.BOTH_BAD
-    assert set(options.VOTE_ENGINES) < set(ENGINES)
+    assert get_args(EngineWord) == options.VOTE_ENGINES
 
 
 @pytest.mark.parametrize("shapes", [start.SHAPES, votes_form.SHAPES], ids=["start", "app"])

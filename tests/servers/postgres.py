@@ -42,10 +42,6 @@ class PostgresServer:
     def url(self) -> str:
         return f"postgres://{USER}:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/{DATABASE}"
 
-    @property
-    def url_without_password(self) -> str:
-        return f"postgres://{USER}@{HOST}:{self.port}/{DATABASE}"
-
     def ibis(self) -> Any:
         """A new Ibis connection of the ordinary user."""
         import ibis

@@ -83,7 +83,7 @@ def place(orders: Path, placed: Placed, temporary: Path) -> Path:
 
 
 def folder_of(orders: Path, placed: Placed) -> Path:
-    """Where an order is written down: of two ledgers, equal orders are two."""
+    """Where an order is written down. The same order paid from two ledgers is two orders."""
     return orders / f"{placed.name.replace('/', '-')}-{sha256(str(placed.ledger).encode()).hexdigest()[:8]}"
 
 

@@ -82,7 +82,7 @@ class Job:
         self.failure: Failure | None = None
 
     def attend(self) -> None:
-        """Hear it out in the background, though nobody may watch: whoever is not heard waits for ever."""
+        """Read what the job says in the background, also where no page shows it: a job waits until it is read."""
 
         def listen() -> None:
             while self.poll() is State.RUNNING:

@@ -228,7 +228,7 @@ def night_after_night(case: BoardCase, until: tuple[int, ...]) -> Schedule:
 
 
 def _others(case: BoardCase) -> Iterator[Vote]:
-    """They vote on every day, and their ids are also those of the one person's votes."""
+    """The votes of all other people, on every day; the person who is replaced uses the ids of these votes as well."""
     for k, day in itertools.product(range(OTHERS), range(1, case.horizon + 1)):
         a, b = ("x", "y") if (k + day) % 3 else ("z", "x")
         yield Vote(f"p{k}", a, b, "a", str(k + OTHERS * (day - 1)), str(case.date_of(day, k)), GROUPS[k % 2])

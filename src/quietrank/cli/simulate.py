@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -37,7 +38,7 @@ def simulate(
 
     if (people is None or per_person is None) if p is None else (people is not None or per_person is not None):
         raise UsageError("say how to compare: --people and --per-person, or --p")
-    if p != p:
+    if p is not None and math.isnan(p):
         raise UsageError("--p must be a number from 0 to 1; got nan")
     if (items is None) == (strengths is None):
         raise UsageError("say what is compared: --items N, or --strengths FILE.csv")

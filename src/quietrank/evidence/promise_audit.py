@@ -154,7 +154,7 @@ def _cases(subject: Subject, one: RecomputedNoise, items: int, sets: int) -> Ite
 
 
 def _mechanism(mechanism: Mechanism, items: int) -> Mechanism:
-    """The same; a list of names has fewer of them."""
+    """The mechanism for so many items: one that names more of them than there are names fewer."""
     return mechanism.of_top(_names(mechanism, items)) if isinstance(mechanism, Selection) else mechanism
 
 

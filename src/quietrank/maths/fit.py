@@ -182,7 +182,7 @@ def fit_arrays(
     n_items        how many items there are
     ridge          γ in (γ/2)‖θ‖²; 0 gives the maximum-likelihood fit where it exists, else a SolverError
     tie            one True or False per vote; None: there are no ties
-    link           the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+    link           the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a `maths.links.CustomLink`
 
     >>> from quietrank import estimators
     >>> estimators.fit_arrays([0, 0, 1], [1, 1, 0], n_items=2, ridge=0).scores.round(3).tolist()

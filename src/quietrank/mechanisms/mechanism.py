@@ -74,11 +74,6 @@ class Law(ABC):
         """The logarithm of the density of each row of noise; None where no formula is known."""
         return None
 
-    def pdf(self, noise: Floats) -> Floats | None:
-        """The density of each row of noise; None where no formula is known."""
-        log_density = self.log_density(noise)
-        return None if log_density is None else np.exp(log_density)
-
     def cdf(self, x: Floats) -> Floats | None:
         """P(noise on an item's first entry ≤ x); None where no formula is known."""
         return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STEPS = 2**22
 """C² in lattice steps: a thousand billion units of this many steps fit 64 bits."""
 
-USUAL_SHARE, MOST_USUAL = 0.22, 0.05
+SHARE_FACTOR, LARGEST_SHARE = 0.22, 0.05
 """the share is 0.22·√(ε/n), at most 5 %: there the error of the scalar disappears in that of the counts"""
 
 SAMPLE = 50_000
@@ -150,7 +150,7 @@ def price(share: Share, promise: Promise) -> float:
     epsilon = promise.privacy.epsilon
     if promise.privacy.unit is Unit.COMPARISON:
         return 0.0
-    usual = min(MOST_USUAL, USUAL_SHARE * math.sqrt(epsilon / len(promise.items)))
+    usual = min(LARGEST_SHARE, SHARE_FACTOR * math.sqrt(epsilon / len(promise.items)))
     return float(f"{epsilon * (usual if share == 'auto' else share):.2g}")
 
 

@@ -1,4 +1,4 @@
-"""Integers in, integers with K-norm noise out: of density ∝ exp(−ε·‖z‖_K), rounded to whole steps.
+"""Integers in, integers with zonotope, ball or sum-zero Laplace noise out: density ∝ exp(−ε·‖z‖_K), rounded to steps.
 
 ‖z‖_K, the gauge of a symmetric convex body K, is the factor by which K must be scaled up to contain z. If neighbours
 differ by a vector in K, real-valued noise of this density is ε-DP (Hardt and Talwar 2010). The values are whole

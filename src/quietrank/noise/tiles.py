@@ -1,4 +1,4 @@
-"""A graph or a size in, the pieces of the two convex bodies of K-norm noise out; the caller supplies random integers.
+"""A graph or a size in, points of the zonotope and of the sum-zero Laplace body out; callers supply random integers.
 
 The zonotope Z(G) is tiled by one parallelepiped per spanning forest T, all of the same volume:
 

@@ -75,7 +75,7 @@ def rank(
 
     comparisons_per_item  how many comparisons of each item were expected before the votes came in
     calibration           "tight": the least noise that is proven to suffice. "published": that of the paper.
-    link                  the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+    link                  the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a `maths.links.CustomLink`
 
     >>> import quietrank as qr
     >>> votes = qr.read_votes(qr.simulate(items=4, people=50, per_person=6), items_from_votes=True)
@@ -141,7 +141,7 @@ def rank_by_group(
     sampling_share: Share = "auto",
     overall: bool = False,
 ) -> GroupedRelease:
-    """One ranking per group of votes, or of voters; all keep the promise of `privacy` together, for one payment.
+    """One ranking per group of votes, or of people; all keep the promise of `privacy` together, for one payment.
 
     votes      what `read_votes` returned for `by`, the column of the group, and `groups`, the public list of all
                groups: each of them is released, whether or not it has votes. The group is that of each vote, so that
@@ -160,7 +160,7 @@ def rank_by_group(
     level, simultaneous, anchor, sampling_share  how sure each ranking is
     scale      of Bradley–Terry scores: "log-odds", "elo" or "probability"
     comparisons_per_item, calibration, link  for "perturbed-mle": the comparisons per item expected in one group;
-               "tight" or "published"; "logistic", "hyperbolic-secant" or a link of your own
+               "tight" or "published"; "logistic", "hyperbolic-secant" or a `maths.links.CustomLink`
 
     >>> import pyarrow as pa
     >>> import quietrank as qr

@@ -45,7 +45,7 @@ def fit(
 
     votes    what `read_votes` returned
     ridge    γ in (γ/2)‖θ‖²; 0 is maximum likelihood, which needs every item to have won and lost
-    link     the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a link of your own
+    link     the model: "logistic" (Bradley–Terry), "hyperbolic-secant", or a `maths.links.CustomLink`
     ties     "half": a tie is half a win for each side. "davidson": an outcome of its own, by Davidson's model, whose
              tie parameter is fitted as well; with the logistic link only
     cluster  whether standard errors are clustered by person, which allows for votes of one person that hang together.

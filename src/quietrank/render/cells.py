@@ -20,6 +20,8 @@ SCALES = {
 }
 COUNTS = {"net-wins": ("net wins", ".1f"), "wins": ("wins", ".1f"), "win-rate": ("win rate", ".3f")}
 """heading and number format of the score"""
+TIER = "tier"
+"""a heading; on a terminal rules between tiers take the place of this column"""
 PER_TIME_SHOWN = "net wins per time shown"
 """what a win rate is in best–worst sets, moved so that it lies between 0 (always worst) and 1 (always best)"""
 
@@ -58,7 +60,7 @@ def _certain_columns(certainty: Certainty, form: str) -> list[Column]:
     return [
         Column(f"{level} interval", lambda row: interval(row, form), lambda row: row.score_low),
         Column("possible ranks", _ranks, lambda row: row.rank_low),
-        Column("tier", lambda row: "" if row.tier is None else str(row.tier), lambda row: row.tier),
+        Column(TIER, lambda row: "" if row.tier is None else str(row.tier), lambda row: row.tier),
         Column("P(first)", lambda row: chance(row.probability_first), lambda row: row.probability_first),
         Column(
             f"P(top {certainty.top})", lambda row: chance(row.probability_top), lambda row: row.probability_top

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from quietrank.promise.privacy import Unit
 from quietrank.publish.view import Scale
-from quietrank.render.cells import SCALES, columns, possible_ranks, score_of
+from quietrank.render.cells import SCALES, TIER, columns, possible_ranks, score_of
 from quietrank.render.fitting import PARAGRAPH, FittingTable, width_of
 from quietrank.render.headline import headline, headline_grouped
 from quietrank.render.meaning import notes_of
@@ -98,7 +98,7 @@ def _of_ties(result: Release | NonPrivateFit) -> list[Text]:
 
 def _ranking(release: Release) -> list[Table | Text]:
     """The items, with a rule between tiers."""
-    shown = [column for column in columns(release) if column.heading != "tier"]
+    shown = [column for column in columns(release) if column.heading != TIER]
     rows = release.ranking[:MOST_ROWS]
     cells = [[column.text(row) for column in shown] for row in rows]
     ends = [row.tier != following.tier for row, following in pairwise(rows)]
