@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -244,3 +245,12 @@ def test_check_shows_the_first_rows_as_understood() -> None:
     lines = "\n".join(report.lines())
     for part in ("shape", "wide", "questions per row", "not answered", "row 1: ana preferred tea to coffee"):
         assert part in lines
+
+
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+def test_a_list_of_columns_may_come_from_excel(between: str, tmp_path: Path) -> None:
+    """With a byte-order mark, and semicolons where the decimal mark is a comma."""
+    lines = [("column", "a", "b"), ("Q1", "tea", "coffee")]
+    path = tmp_path / "pairs.csv"
+    path.write_text("\r\n".join(map(between.join, lines)), encoding="utf-8-sig")
+    assert _net(qr.read_votes(_table(person=["p"], Q1=["1"]), DRINKS, pair_columns=path)) == [0.5, -0.5, 0]

@@ -163,10 +163,13 @@ def _as_listed(names: Sequence[str], listed: Sequence[PairColumn], items: Items 
 
 
 def _read(path: Path) -> list[PairColumn]:
-    """A CSV file with the header column,a,b."""
+    """A CSV file with the header column,a,b; or with semicolons or tabs, if its header has them."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            header, *rows = [row for row in csv.reader(stream) if row] or [[]]
+            first = stream.readline()
+            stream.seek(0)
+            between = next((mark for mark in ",;\t" if mark in first), ",")
+            header, *rows = [row for row in csv.reader(stream, delimiter=between) if row] or [[]]
     except (OSError, ValueError, csv.Error):
         raise VotesError(
             f"{option('pair_columns')} is no pattern with {{a}} and {{b}} and no CSV file that can be read: {path}"
