@@ -16,6 +16,7 @@ from tests.steps import tally_votes
 
 ITEMS = ["x", "y", "z"]
 PERSON = qr.Privacy(1, "person", neighbours="add-remove", max_per_person=2)
+OUTCOME = qr.Privacy(1, "person", neighbours="outcome", design="public", max_per_person=2)
 PLANTED = "select v.person, v.winner, v.loser from votes v where exists (select 1 from votes u where u.person = 'p7')"
 """it shows at once whether p7 voted: with them all votes are there, without them none"""
 NOT_BY_ROW = [
@@ -69,6 +70,21 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"duckdb://{path}"
 
 
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Ten people who were asked about a pair each, in a DuckDB file."""
+    import duckdb
+
+    path = tmp_path_factory.mktemp("pairs") / "votes.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE votes (person VARCHAR, item_a VARCHAR, item_b VARCHAR, choice VARCHAR, n INTEGER)"
+        )
+        for k in range(10):
+            connection.execute("INSERT INTO votes VALUES (?, 'x', 'y', ?, 1)", [f"p{k}", "x" if k % 3 else "y"])
+    return f"duckdb://{path}"
+
+
 def votes_of(database: str, **words: Any) -> qr.Votes:
     return qr.read_votes(connect=database, items=ITEMS, **words)
 
@@ -107,15 +123,13 @@ def test_what_a_query_leaves_out_is_left_out_as_by_a_condition(database: str) ->
         votes_of(database, query="SELECT * FROM votes WHERE n < 4", where="n > 1")
 
 
-def test_under_outcome_the_where_of_a_query_sees_the_design_only(database: str) -> None:
+def test_under_outcome_the_where_of_a_query_sees_the_design_only(pairs: str) -> None:
     """Also under another name."""
-    privacy = qr.Privacy(1, "person", neighbours="outcome", design="public", max_per_person=2)
-    asked = {"a": "first", "b": "second", "outcome": "who"}
-    query = "SELECT person, winner AS first, loser AS second, {} AS who FROM votes WHERE {} = 'x'"
-    with pytest.raises(VotesError, match="tells the answer"):
-        qr.rank(votes_of(database, query=query.format("winner", "winner"), **asked), privacy)
-    with pytest.raises(VotesError, match="tells the answer"):
-        qr.rank(votes_of(database, query=query.format("upper(day::text)", "day::text"), **asked), privacy)
+    asked = {"a": "item_a", "b": "item_b", "outcome": "who"}
+    query = "SELECT person, item_a, item_b, {} AS who FROM votes WHERE {} = '1'"
+    for column, seen in (("choice", "choice"), ("upper(n::text)", "n::text")):
+        with pytest.raises(VotesError, match=r"where looks at the column .*, which tells the answer"):
+            qr.rank(votes_of(pairs, query=query.format(column, seen), **asked), OUTCOME)
 
 
 def test_a_trusted_query_is_read_and_the_release_says_so(database: str) -> None:
@@ -218,3 +232,41 @@ def test_spark_takes_queries_by_row_and_knows_its_views(spark: Any) -> None:
     assert (votes.source.assumed, votes.condition) == (VIEW, "n = 1")
     with pytest.raises(VotesError, match="trust_query"):
         qr.read_votes(engine="spark", query="SELECT * FROM seen_by_spark LIMIT 1", items=ITEMS)
+
+
+@pytest.mark.parametrize("side", ["choice AS side", "choice = 'x' AS side"])
+@pytest.mark.parametrize(
+    "words", [{"by": "side", "groups": ["x", "y", "true", "false"]}, {"where": "side IS NOT NULL"}]
+)
+def test_the_answer_under_another_name_is_no_group_and_no_condition(
+    pairs: str, side: str, words: dict[str, Any]
+) -> None:
+    """What a column of a query is made from is known, whatever it is called there."""
+    query = f"SELECT *, {side} FROM votes"
+    votes = votes_of(pairs, query=query, a="item_a", b="item_b", outcome="choice", **words)
+    with pytest.raises(qr.QuietrankError, match="'side', which tells the answer"):
+        (qr.rank_by_group if "by" in words else qr.rank)(votes, OUTCOME)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "person, choice AS item_a, item_b, choice AS outcome",
+        "lower(choice) AS person, item_a, item_b, choice AS outcome",
+        "person, choice AS item_a, item_b, n = 1 AS outcome",
+    ],
+)
+def test_no_column_of_the_design_is_made_from_the_answer(pairs: str, columns: str) -> None:
+    """Who was asked about which pair is public under `outcome`."""
+    votes = votes_of(pairs, query=f"SELECT {columns} FROM votes", outcomes={"x": "a", "y": "b", "true": "a"})
+    with pytest.raises(qr.QuietrankError, match="tells the answer, or is made from"):
+        qr.rank(votes, OUTCOME)
+
+
+def test_a_design_under_other_names_is_a_design(pairs: str) -> None:
+    """Names that the engine gives, and columns that are changed by themselves."""
+    query = "SELECT lower(person), item_a AS first, item_b AS second, lower(choice) AS who, n + 1 FROM votes"
+    words = {"a": "first", "b": "second", "outcome": "who", "person": "lower(person)"}
+    votes = votes_of(pairs, query=query, where='"(n + 1)" > 1', **words)
+    assert votes.made_from["(n + 1)"] == ("n",)
+    assert qr.noisy_tally(votes, OUTCOME).public_total == 10

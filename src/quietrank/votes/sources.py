@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
@@ -19,7 +19,7 @@ from quietrank.votes.formats.preflib import Codes
 from quietrank.votes.formats.scan import Dialect, first_line
 from quietrank.votes.formats.text import first_undecodable, mixed_ends
 from quietrank.votes.private import Resources
-from quietrank.votes.queries import assumed_of
+from quietrank.votes.queries import MadeFrom, assumed_of
 from quietrank.votes.where import PASSES, Marked
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class Opened:
     """where the file itself lists the items: each one's name, and what rankings call it"""
     condition: Marked | None = None
     """the WHERE of a query that was read"""
+    made_from: MadeFrom = field(default_factory=dict)
+    """what the columns of that query are made from"""
 
 
 def open_votes(source: object, dialect: Dialect, place: Place, resources: Resources) -> Opened:
@@ -90,7 +92,7 @@ def _in_database(place: Place, resources: Resources) -> Opened:
     engine = engine_of(rows.table)
     source = files.Source(rows.table, None, place.name, engine, secret=place.connect, assumed=rows.assumed)
     columns = tuple(name for name in rows.table.columns if name != PASSES)
-    return Opened(columns, lambda needed: source, condition=rows.condition)
+    return Opened(columns, lambda needed: source, condition=rows.condition, made_from=rows.made_from)
 
 
 _FRAMES = ("pandas", "polars", "pyarrow")

@@ -81,6 +81,14 @@ class BestWorst(Shape):
         return self.best, self.worst
 
     @property
+    def verdicts(self) -> tuple[str, ...]:
+        return self.answers
+
+    @property
+    def of_design(self) -> tuple[str, ...]:
+        return tuple(column for role, column in self.meaning.items() if role not in ("best", "worst"))
+
+    @property
     def leaves_out(self) -> bool:
         """A set without best and worst was not answered."""
         return True
