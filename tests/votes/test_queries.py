@@ -10,7 +10,7 @@ import pytest
 import quietrank as qr
 from quietrank.errors import VotesError
 from quietrank.votes.engines import DUCKDB
-from quietrank.votes.queries import EXPRESSION, PERHAPS_A_VIEW, QUERY, VIEW
+from quietrank.votes.queries import ALONE, EXPRESSION, MADE, PERHAPS_A_VIEW, QUERY, VIEW
 from tests.servers.postgres import PostgresServer
 from tests.steps import tally_votes
 
@@ -147,7 +147,11 @@ def test_a_trusted_query_is_read_and_the_release_says_so(database: str) -> None:
 
 def test_a_view_is_an_assumption(database: str) -> None:
     """By its name, and under a query by row."""
-    for words in ({"table": "watched"}, {"query": "SELECT * FROM watched WHERE person <> 'p1'"}):
+    for words in (
+        {"table": "watched"}, {"query": "SELECT * FROM watched WHERE person <> 'p1'"},
+        {"table": "Watched"}, {"table": '"WATCHED"'}, {"table": "Main.Watched"}, {"table": "votes.main.Watched"},
+        {"query": 'SELECT * FROM MAIN."WATCHED"'},
+    ):  # fmt: skip
         assert VIEW in qr.rank(votes_of(database, **words), PERSON).assumptions
     assert VIEW not in qr.rank(votes_of(database, table="votes"), PERSON).assumptions
 
@@ -156,10 +160,10 @@ def test_where_the_engine_does_not_say_the_release_does(database: str, monkeypat
     """Who may read a table may not be allowed to ask what it is."""
     import duckdb
 
-    def refused(*_: Any) -> bool:
+    def refused(*_: Any) -> str:
         raise duckdb.PermissionException("permission denied")
 
-    monkeypatch.setattr(type(DUCKDB), "is_view", refused)
+    monkeypatch.setattr(type(DUCKDB), "made_by", refused)
     assert PERHAPS_A_VIEW in qr.rank(votes_of(database, table="votes"), PERSON).assumptions
 
 
@@ -207,14 +211,21 @@ def test_postgresql_takes_queries_by_row_and_knows_its_views(postgres: PostgresS
         connection.execute("INSERT INTO votes_by_query SELECT 'p' || k, 'x', 'y', k FROM generate_series(0, 9) AS k")
         connection.execute("CREATE VIEW seen_by_query AS SELECT * FROM votes_by_query LIMIT 3")
         connection.execute("CREATE MATERIALIZED VIEW kept_by_query AS SELECT * FROM votes_by_query")
-        connection.execute("GRANT SELECT ON votes_by_query, seen_by_query, kept_by_query TO PUBLIC")
+        connection.execute('CREATE VIEW "Seen_By" AS SELECT * FROM votes_by_query')
+        connection.execute('GRANT SELECT ON votes_by_query, "Seen_By", seen_by_query, kept_by_query TO PUBLIC')
         try:
             votes = votes_of(postgres.url, query="SELECT v.* FROM public.Votes_by_query v WHERE v.N < 4")
             assert (votes.source.assumed, votes.condition) == (None, "N < 4")
             tally = tally_votes(votes, PERSON)
             assert int(tally.wins.sum() * tally.step) == 4
-            for name in ("seen_by_query", "kept_by_query"):
-                assert votes_of(postgres.url, table=name).source.assumed == VIEW
+            made = {"seen_by_query": "view", "kept_by_query": "materialised view", '"Seen_By"': "view"}
+            for name, kind in made.items():
+                for full in (name, f"public.{name}"):
+                    assert votes_of(postgres.url, table=full).source.assumed == ALONE.format(MADE.format(kind))
+            connection.execute("CREATE POLICY few ON votes_by_query USING (n < (SELECT 5))")
+            connection.execute("ALTER TABLE votes_by_query ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")
+            assert "row-level security" in str(votes_of(postgres.url, table="votes_by_query").source.assumed)
+            connection.execute("ALTER TABLE votes_by_query DISABLE ROW LEVEL SECURITY")
             assert votes_of(postgres.url, table="votes_by_query").source.assumed is None
             for query in ("SELECT * FROM {} WHERE ctid = '(0,1)'", "SELECT v FROM {} v", "SELECT * FROM {} LIMIT 1"):
                 with pytest.raises(VotesError, match="trust_query"):

@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 DIALECTS = {"duckdb": "duckdb", "postgres": "postgres", "pyspark": "spark"}
 """what sqlglot calls the language of each engine that takes a query"""
 
-ALONE = "{} decides about each row by that row alone; what is promised holds for the rows that it gave."
+ALONE = (
+    "It is assumed, not checked, that {} decides about each row by that row alone; what is promised holds for the rows "
+    "that it gave."
+)
+MADE = "the {} that gave the votes"
 QUERY, VIEW, EXPRESSION, PERHAPS_A_VIEW = (
-    f"It is assumed, not checked, that {ALONE.format(what)}"
+    ALONE.format(what)
     for what in (
-        "the query that gave the votes", "the view that gave the votes", "the Ibis expression of the votes",
+        MADE.format("query"), MADE.format("view"), "the Ibis expression of the votes",
         "what gave the votes, which is a table or a view,",
     )
 )  # fmt: skip
@@ -197,6 +201,7 @@ def assumed_of(table: ir.Table, engine: Engine) -> str | None:
     if not isinstance(source, ops.DatabaseTable):
         return EXPRESSION
     try:
-        return VIEW if engine.is_view(table.get_backend(), source.name, source.namespace.database) else None
+        made_by = engine.made_by(table.get_backend(), source.name, source.namespace.database)
+        return None if made_by is None else ALONE.format(MADE.format(made_by))
     except engine.errors:  # who may read a table may not be allowed to ask what it is
         return PERHAPS_A_VIEW
