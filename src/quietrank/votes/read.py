@@ -146,6 +146,18 @@ class Votes:
             self.require_uncounted()
         if privacy.neighbours is Neighbours.OUTCOME:
             self._require_public_design()
+        if privacy.unit is Unit.COMPARISON and privacy.neighbours is Neighbours.REPLACE:
+            self._require_countable_votes()
+
+    def _require_countable_votes(self) -> None:
+        """Refuse a sheet in which an empty row may be a vote, where the number of votes is public."""
+        may_be_empty = self.skip_invalid or self.where is not None or not self.shape.knows_pairs
+        if self.source.is_sheet and self.shape.person is None and may_be_empty:
+            raise VotesError(
+                f"the number of votes is public here, and a sheet does not say whether it ends with a vote that is "
+                f"left out; save {self.source.name} as CSV, name the person with {option('person')}, or use "
+                f"{option('neighbours', 'add-remove')}"
+            )
 
     def _require_public_design(self) -> None:
         """Refuse a public design where which rows are counted, or who was compared with whom, is an answer itself."""

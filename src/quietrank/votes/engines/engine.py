@@ -98,7 +98,7 @@ class Engine(ABC):
         return [self.fetch(query) for query in queries]
 
     def made_by(self, backend: Any, name: str, database: str | None) -> str | None:
-        """What makes the rows of a table, such as a view, which may then depend on each other; None if it keeps them."""
+        """What makes the rows of a table, such as a view, which may depend on each other; None if it keeps them."""
         return None
 
     def progress(self, backend: Any) -> float | None:
