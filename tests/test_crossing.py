@@ -11,24 +11,27 @@ import pyarrow as pa
 import pytest
 
 import quietrank as qr
+from quietrank import crossing
 from quietrank.arrays import Integers
 from quietrank.crossing import exact_values
 from quietrank.errors import PrivacyError
 from quietrank.estimate.noisy import NoisyTally
 from quietrank.mechanisms import laplace
+from quietrank.mechanisms.choose import choose
 from quietrank.mechanisms.gaussian import GAUSSIAN
 from quietrank.mechanisms.laplace import LAPLACE
 from quietrank.mechanisms.mechanism import Mechanism
 from quietrank.mechanisms.zonotope import ZONOTOPE
 from quietrank.noise import knorm, lattice, normal
 from quietrank.promise.accounting import Charge
-from quietrank.promise.declare import with_pairs
+from quietrank.promise.declare import declare, with_pairs
 from quietrank.promise.privacy import Design, Privacy
-from quietrank.promise.promise import Bounded
-from quietrank.statistics.method import Method
+from quietrank.promise.promise import Bounded, Promise
+from quietrank.statistics.method import Method, Ties
 from quietrank.statistics.net_wins import NET_WINS
 from quietrank.statistics.statistic import Statistic, _finer
 from quietrank.statistics.wins import WINS, WINS_AND_LOSSES
+from quietrank.votes.tallies import Tallies, Tally
 from tests.helpers import PRIVACIES, add_laplace_noise, make_tally, privacy_id, silence
 from tests.steps import add_noise, calibrate, half_vote, statistic_for
 
@@ -210,6 +213,21 @@ def test_a_zonotope_of_other_pairs_is_refused() -> None:
         add_noise(tally, replace(noise, promise=replace(noise.promise, items=tally.items)))
 
 
+def test_counts_that_no_lattice_holds_are_refused_before_the_debit() -> None:
+    """A fine lattice holds fewer votes than 64 bits count: nothing is paid and nothing drawn."""
+    items, events = declare([f"item {k}" for k in range(100)]), list[str]()
+    promise = Promise(Privacy(1.0, "person", delta=1e-6, max_per_person=1000), items)
+    noise = choose(promise, Method.BRADLEY_TERRY, GAUSSIAN, ties=Ties.DAVIDSON).noise
+    bounded = promise.bounded(noise.clip)
+    wins = np.zeros(100, dtype=np.int64)
+    wins[0] = 2**60
+    tally = Tally(items, wins, wins[::-1].copy(), bounded.half_vote, 1, bounded, 0)
+    assert float(2**60 * tally.step) < 10**12
+    with pytest.raises(PrivacyError, match="too large for the lattice"):
+        crossing.cross(Tallies.of(tally, people=1), noise, ledger=Recorder(events))
+    assert events == []
+
+
 @pytest.mark.parametrize("mechanism", ["laplace", "ball", "gaussian"])
 def test_counts_do_not_wrap_around_on_a_finer_lattice(mechanism: Any) -> None:
     """One vote more than 2^39 keeps its sign; sums that no lattice could hold are refused, not wrapped."""
@@ -221,5 +239,5 @@ def test_counts_do_not_wrap_around_on_a_finer_lattice(mechanism: Any) -> None:
         release = qr.rank(votes, privacy, mechanism=mechanism, method="net-wins")
         assert [row.item for row in release] == ["a", "b"]
         assert release.ranking[0].score == pytest.approx(2**39, rel=1e-6)
-    with pytest.raises(AssertionError, match="too large"):
+    with pytest.raises(PrivacyError, match="too large"):
         _finer(np.array([2**43, -(2**43)]), 2**20)

@@ -108,9 +108,13 @@ def cross(
     """
     _require_bounded(tallies, calibrated)
     require_kept(calibrated, scatter, None if payment is None else payment.limit)
+    vectors = [exact_values(tally, calibrated) for tally in tallies]  # refused here if 64 bits do not hold them
     payment = payment or _pay(_charge(tallies, calibrated, scatter), ledger)
     payment.spend(calibrated.mechanism.loss(calibrated))
-    noised = [_draw_tally(tally, calibrated, tallies.people, payment.entry) for tally in tallies]
+    noised = [
+        _draw_tally(tally, vector, calibrated, tallies.people, payment.entry)
+        for tally, vector in zip(tallies, vectors, strict=True)
+    ]
     if scatter is None or measure is None:
         return noised
     try:
@@ -225,11 +229,13 @@ def _charge(tallies: Tallies, calibrated: Calibrated, scatter: ScatterNoise | No
     return Charge(privacy, replace(cost, epsilon=privacy.epsilon), f"{what}, and its scatter")
 
 
-def _draw_tally(tally: AnyTally, calibrated: Calibrated, people: int | None, ledger_entry: str | None) -> Noised:
+def _draw_tally(
+    tally: AnyTally, vector: Any, calibrated: Calibrated, people: int | None, ledger_entry: str | None
+) -> Noised:
     """The one line that draws noise, and what is public in addition."""
     sums, public = tally.by_item, calibrated.privacy.design is Design.PUBLIC
     return Noised(
-        values=calibrated.noise.add_to(exact_values(tally, calibrated)),
+        values=calibrated.noise.add_to(vector),
         public_exposure=_in_votes(sums.exposure, tally) if public else None,
         public_total=_public_total(sums, calibrated),
         public_pairs=_pairs(tally) if public and isinstance(tally, PairTally) else None,

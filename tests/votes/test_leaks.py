@@ -76,6 +76,20 @@ def test_a_sheet_without_ids_does_not_say_who_is_there(tmp_path: Path) -> None:
         read_votes(tmp_path / "votes.xlsx", ["tea", "coffee", "milk"])
 
 
+@pytest.mark.parametrize("words", [{"missing": ["n/a"]}, {"skip_invalid": True}, {"where": "winner IS NOT NULL"}])
+def test_a_sheet_does_not_say_how_many_votes_are_left_out(tmp_path: Path, words: dict[str, Any]) -> None:
+    """A vote in its last row that becomes an empty one would change the public number of votes."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (("winner", "loser"), ("tea", "coffee"), ("coffee", "tea"), (None, None)):
+        book.active.append(row)
+    book.save(tmp_path / "votes.xlsx")
+    votes = read_votes(tmp_path / "votes.xlsx", ["tea", "coffee"], **words)
+    with pytest.raises(qr.QuietrankError, match="does not say whether it ends with a vote that is left out"):
+        qr.noisy_tally(votes, qr.Privacy(1, "comparison"))
+    assert qr.noisy_tally(votes, qr.Privacy(1, "comparison", neighbours="add-remove")).public_total is None
+
+
 @pytest.mark.parametrize("comment", ["hi", ""])
 def test_nobodys_comment_makes_a_header(tmp_path: Path, comment: str) -> None:
     """SurveyMonkey's second row has no ids; a row of votes has."""

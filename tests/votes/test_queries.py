@@ -10,12 +10,13 @@ import pytest
 import quietrank as qr
 from quietrank.errors import VotesError
 from quietrank.votes.engines import DUCKDB
-from quietrank.votes.queries import EXPRESSION, PERHAPS_A_VIEW, QUERY, VIEW
+from quietrank.votes.queries import ALONE, EXPRESSION, MADE, PERHAPS_A_VIEW, QUERY, VIEW
 from tests.servers.postgres import PostgresServer
 from tests.steps import tally_votes
 
 ITEMS = ["x", "y", "z"]
 PERSON = qr.Privacy(1, "person", neighbours="add-remove", max_per_person=2)
+OUTCOME = qr.Privacy(1, "person", neighbours="outcome", design="public", max_per_person=2)
 PLANTED = "select v.person, v.winner, v.loser from votes v where exists (select 1 from votes u where u.person = 'p7')"
 """it shows at once whether p7 voted: with them all votes are there, without them none"""
 NOT_BY_ROW = [
@@ -69,6 +70,21 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"duckdb://{path}"
 
 
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Ten people who were asked about a pair each, in a DuckDB file."""
+    import duckdb
+
+    path = tmp_path_factory.mktemp("pairs") / "votes.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE votes (person VARCHAR, item_a VARCHAR, item_b VARCHAR, choice VARCHAR, n INTEGER)"
+        )
+        for k in range(10):
+            connection.execute("INSERT INTO votes VALUES (?, 'x', 'y', ?, 1)", [f"p{k}", "x" if k % 3 else "y"])
+    return f"duckdb://{path}"
+
+
 def votes_of(database: str, **words: Any) -> qr.Votes:
     return qr.read_votes(connect=database, items=ITEMS, **words)
 
@@ -107,15 +123,13 @@ def test_what_a_query_leaves_out_is_left_out_as_by_a_condition(database: str) ->
         votes_of(database, query="SELECT * FROM votes WHERE n < 4", where="n > 1")
 
 
-def test_under_outcome_the_where_of_a_query_sees_the_design_only(database: str) -> None:
+def test_under_outcome_the_where_of_a_query_sees_the_design_only(pairs: str) -> None:
     """Also under another name."""
-    privacy = qr.Privacy(1, "person", neighbours="outcome", design="public", max_per_person=2)
-    asked = {"a": "first", "b": "second", "outcome": "who"}
-    query = "SELECT person, winner AS first, loser AS second, {} AS who FROM votes WHERE {} = 'x'"
-    with pytest.raises(VotesError, match="tells the answer"):
-        qr.rank(votes_of(database, query=query.format("winner", "winner"), **asked), privacy)
-    with pytest.raises(VotesError, match="tells the answer"):
-        qr.rank(votes_of(database, query=query.format("upper(day::text)", "day::text"), **asked), privacy)
+    asked = {"a": "item_a", "b": "item_b", "outcome": "who"}
+    query = "SELECT person, item_a, item_b, {} AS who FROM votes WHERE {} = '1'"
+    for column, seen in (("choice", "choice"), ("upper(n::text)", "n::text")):
+        with pytest.raises(VotesError, match=r"where looks at the column .*, which tells the answer"):
+            qr.rank(votes_of(pairs, query=query.format(column, seen), **asked), OUTCOME)
 
 
 def test_a_trusted_query_is_read_and_the_release_says_so(database: str) -> None:
@@ -133,7 +147,11 @@ def test_a_trusted_query_is_read_and_the_release_says_so(database: str) -> None:
 
 def test_a_view_is_an_assumption(database: str) -> None:
     """By its name, and under a query by row."""
-    for words in ({"table": "watched"}, {"query": "SELECT * FROM watched WHERE person <> 'p1'"}):
+    for words in (
+        {"table": "watched"}, {"query": "SELECT * FROM watched WHERE person <> 'p1'"},
+        {"table": "Watched"}, {"table": '"WATCHED"'}, {"table": "Main.Watched"}, {"table": "votes.main.Watched"},
+        {"query": 'SELECT * FROM MAIN."WATCHED"'},
+    ):  # fmt: skip
         assert VIEW in qr.rank(votes_of(database, **words), PERSON).assumptions
     assert VIEW not in qr.rank(votes_of(database, table="votes"), PERSON).assumptions
 
@@ -142,10 +160,10 @@ def test_where_the_engine_does_not_say_the_release_does(database: str, monkeypat
     """Who may read a table may not be allowed to ask what it is."""
     import duckdb
 
-    def refused(*_: Any) -> bool:
+    def refused(*_: Any) -> str:
         raise duckdb.PermissionException("permission denied")
 
-    monkeypatch.setattr(type(DUCKDB), "is_view", refused)
+    monkeypatch.setattr(type(DUCKDB), "made_by", refused)
     assert PERHAPS_A_VIEW in qr.rank(votes_of(database, table="votes"), PERSON).assumptions
 
 
@@ -193,14 +211,21 @@ def test_postgresql_takes_queries_by_row_and_knows_its_views(postgres: PostgresS
         connection.execute("INSERT INTO votes_by_query SELECT 'p' || k, 'x', 'y', k FROM generate_series(0, 9) AS k")
         connection.execute("CREATE VIEW seen_by_query AS SELECT * FROM votes_by_query LIMIT 3")
         connection.execute("CREATE MATERIALIZED VIEW kept_by_query AS SELECT * FROM votes_by_query")
-        connection.execute("GRANT SELECT ON votes_by_query, seen_by_query, kept_by_query TO PUBLIC")
+        connection.execute('CREATE VIEW "Seen_By" AS SELECT * FROM votes_by_query')
+        connection.execute('GRANT SELECT ON votes_by_query, "Seen_By", seen_by_query, kept_by_query TO PUBLIC')
         try:
             votes = votes_of(postgres.url, query="SELECT v.* FROM public.Votes_by_query v WHERE v.N < 4")
             assert (votes.source.assumed, votes.condition) == (None, "N < 4")
             tally = tally_votes(votes, PERSON)
             assert int(tally.wins.sum() * tally.step) == 4
-            for name in ("seen_by_query", "kept_by_query"):
-                assert votes_of(postgres.url, table=name).source.assumed == VIEW
+            made = {"seen_by_query": "view", "kept_by_query": "materialised view", '"Seen_By"': "view"}
+            for name, kind in made.items():
+                for full in (name, f"public.{name}"):
+                    assert votes_of(postgres.url, table=full).source.assumed == ALONE.format(MADE.format(kind))
+            connection.execute("CREATE POLICY few ON votes_by_query USING (n < (SELECT 5))")
+            connection.execute("ALTER TABLE votes_by_query ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")
+            assert "row-level security" in str(votes_of(postgres.url, table="votes_by_query").source.assumed)
+            connection.execute("ALTER TABLE votes_by_query DISABLE ROW LEVEL SECURITY")
             assert votes_of(postgres.url, table="votes_by_query").source.assumed is None
             for query in ("SELECT * FROM {} WHERE ctid = '(0,1)'", "SELECT v FROM {} v", "SELECT * FROM {} LIMIT 1"):
                 with pytest.raises(VotesError, match="trust_query"):
@@ -218,3 +243,41 @@ def test_spark_takes_queries_by_row_and_knows_its_views(spark: Any) -> None:
     assert (votes.source.assumed, votes.condition) == (VIEW, "n = 1")
     with pytest.raises(VotesError, match="trust_query"):
         qr.read_votes(engine="spark", query="SELECT * FROM seen_by_spark LIMIT 1", items=ITEMS)
+
+
+@pytest.mark.parametrize("side", ["choice AS side", "choice = 'x' AS side"])
+@pytest.mark.parametrize(
+    "words", [{"by": "side", "groups": ["x", "y", "true", "false"]}, {"where": "side IS NOT NULL"}]
+)
+def test_the_answer_under_another_name_is_no_group_and_no_condition(
+    pairs: str, side: str, words: dict[str, Any]
+) -> None:
+    """What a column of a query is made from is known, whatever it is called there."""
+    query = f"SELECT *, {side} FROM votes"
+    votes = votes_of(pairs, query=query, a="item_a", b="item_b", outcome="choice", **words)
+    with pytest.raises(qr.QuietrankError, match="'side', which tells the answer"):
+        (qr.rank_by_group if "by" in words else qr.rank)(votes, OUTCOME)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "person, choice AS item_a, item_b, choice AS outcome",
+        "lower(choice) AS person, item_a, item_b, choice AS outcome",
+        "person, choice AS item_a, item_b, n = 1 AS outcome",
+    ],
+)
+def test_no_column_of_the_design_is_made_from_the_answer(pairs: str, columns: str) -> None:
+    """Who was asked about which pair is public under `outcome`."""
+    votes = votes_of(pairs, query=f"SELECT {columns} FROM votes", outcomes={"x": "a", "y": "b", "true": "a"})
+    with pytest.raises(qr.QuietrankError, match="tells the answer, or is made from"):
+        qr.rank(votes, OUTCOME)
+
+
+def test_a_design_under_other_names_is_a_design(pairs: str) -> None:
+    """Names that the engine gives, and columns that are changed by themselves."""
+    query = "SELECT lower(person), item_a AS first, item_b AS second, lower(choice) AS who, n + 1 FROM votes"
+    words = {"a": "first", "b": "second", "outcome": "who", "person": "lower(person)"}
+    votes = votes_of(pairs, query=query, where='"(n + 1)" > 1', **words)
+    assert votes.made_from["(n + 1)"] == ("n",)
+    assert qr.noisy_tally(votes, OUTCOME).public_total == 10

@@ -213,5 +213,8 @@ def _finer(part: Any, factor: int) -> Any:
     """The part on a finer lattice; a sum that would wrap around there must not come near a draw."""
     largest = max((abs(int(part.min())), abs(int(part.max()))), default=0) if part.size else 0
     if largest * factor > LARGEST:
-        raise AssertionError("these counts are too large for the lattice of the noise; nothing was released")
+        raise PrivacyError(
+            "these counts are too large for the lattice of the noise; they were not released: give a smaller "
+            f"{option('max_per_person')}, or use {option('mechanism', 'laplace')}"
+        )
     return part * factor

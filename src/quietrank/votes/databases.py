@@ -114,7 +114,8 @@ class Place:
                     "may not see it; check its name"
                 ) from None
             raise queries.refused(str(reason)) from None
-        return Rows(_rows_of(backend, by_row.sql), assumed_of(table, ENGINES[backend.name]), by_row.condition)
+        rows = _rows_of(backend, by_row.sql)
+        return Rows(rows, assumed_of(table, ENGINES[backend.name]), by_row.condition, by_row.lineage(rows.columns))
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,8 @@ class Rows:
     """what is assumed about where they come from, if that is not simply a table"""
     condition: Marked | None = None
     """the WHERE of a query"""
+    made_from: queries.MadeFrom = field(default_factory=dict)
+    """what the columns of a query are made from"""
 
 
 def _table(backend: Any, parts: Sequence[str]) -> ir.Table:

@@ -9,7 +9,7 @@ before it (docs/proofs/filter.md). Whatever else gives the votes is trusted, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +23,25 @@ if TYPE_CHECKING:
 DIALECTS = {"duckdb": "duckdb", "postgres": "postgres", "pyspark": "spark"}
 """what sqlglot calls the language of each engine that takes a query"""
 
-ALONE = "{} decides about each row by that row alone; what is promised holds for the rows that it gave."
+ALONE = (
+    "It is assumed, not checked, that {} decides about each row by that row alone; what is promised holds for the rows "
+    "that it gave."
+)
+MADE = "the {} that gave the votes"
 QUERY, VIEW, EXPRESSION, PERHAPS_A_VIEW = (
-    f"It is assumed, not checked, that {ALONE.format(what)}"
+    ALONE.format(what)
     for what in (
-        "the query that gave the votes", "the view that gave the votes", "the Ibis expression of the votes",
+        MADE.format("query"), MADE.format("view"), "the Ibis expression of the votes",
         "what gave the votes, which is a table or a view,",
     )
 )  # fmt: skip
 
 
 UNREADABLE = "it cannot be read"
+
+
+MadeFrom = Mapping[str, tuple[str, ...]]
+"""what each column of a query is made from: columns of its table"""
 
 
 class NotByRowError(Exception):
@@ -49,6 +57,12 @@ class ByRow:
     sql: str
     """the query without its WHERE, which is the column PASSES"""
     condition: Marked | None
+    made_from: tuple[tuple[str, ...], ...]
+    """what each column that it gives is made from, in their order"""
+
+    def lineage(self, columns: Sequence[str]) -> MadeFrom:
+        """The same by the names that the engine gave the columns, which may be others than the query says."""
+        return dict(zip((name for name in columns if name != PASSES), self.made_from, strict=True))
 
 
 @dataclass(frozen=True)
@@ -109,24 +123,26 @@ class Parsed:
         tree = self.tree.copy()
         source = _source_of(tree)
         where = tree.args.get("where")
-        made_from = [(one.alias_or_name, self._columns(one, source, columns)) for one in tree.expressions]
+        made_from: list[tuple[str, ...]] = []
+        for one in tree.expressions:
+            used = self._columns(one, source, columns)
+            made_from += [(column,) for column in used] if _is_star(one) else [tuple(dict.fromkeys(used))]
         if where is None:
-            return ByRow(self.table, tree.sql(dialect=self.dialect), None)
+            return ByRow(self.table, tree.sql(dialect=self.dialect), None, tuple(made_from))
         used = self._columns(where.this, source, columns)
-        renamed = [name for name, of in made_from if name != "*" and set(of) & set(used)]
         met = exp.Coalesce(this=exp.Paren(this=where.this.copy()), expressions=[exp.false()])
         text = where.this.sql(dialect="duckdb", comments=False)
         tree.set("where", None)
         tree.append("expressions", exp.alias_(met, PASSES, quoted=True))
-        condition = Marked(text, tuple(dict.fromkeys((*used, *renamed))), None)
-        return ByRow(self.table, tree.sql(dialect=self.dialect), condition)
+        condition = Marked(text, tuple(dict.fromkeys(used)), None)
+        return ByRow(self.table, tree.sql(dialect=self.dialect), condition, tuple(made_from))
 
     def _columns(self, expression: Any, source: Any, columns: Sequence[str]) -> list[str]:
         """What an expression looks at; refused if it is more than the row's own columns."""
         from sqlglot import exp
 
         inner = expression.this if type(expression) is exp.Alias else expression
-        if type(inner) is exp.Star or (type(inner) is exp.Column and type(inner.this) is exp.Star):
+        if _is_star(expression):
             star = inner if type(inner) is exp.Star else inner.this
             if any(value for value in star.args.values()):
                 raise NotByRowError(f"it has {self._words(star)}")
@@ -145,6 +161,14 @@ class Parsed:
                     raise NotByRowError(f"{self._words(node)} is not a column of its table")
                 used.append(meant)
         return used
+
+
+def _is_star(expression: Any) -> bool:
+    """Whether it stands for all columns of the table."""
+    from sqlglot import exp
+
+    inner = expression.this if type(expression) is exp.Alias else expression
+    return type(inner) is exp.Star or (type(inner) is exp.Column and type(inner.this) is exp.Star)
 
 
 def _source_of(tree: Any) -> Any:
@@ -177,6 +201,7 @@ def assumed_of(table: ir.Table, engine: Engine) -> str | None:
     if not isinstance(source, ops.DatabaseTable):
         return EXPRESSION
     try:
-        return VIEW if engine.is_view(table.get_backend(), source.name, source.namespace.database) else None
+        made_by = engine.made_by(table.get_backend(), source.name, source.namespace.database)
+        return None if made_by is None else ALONE.format(MADE.format(made_by))
     except engine.errors:  # who may read a table may not be allowed to ask what it is
         return PERHAPS_A_VIEW

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from quietrank.errors import PrivacyError, VotesError, either, option
@@ -17,6 +17,7 @@ from quietrank.votes.cells import Names, text
 from quietrank.votes.databases import Place
 from quietrank.votes.formats.scan import Dialect, InputFormatWord
 from quietrank.votes.private import Resources
+from quietrank.votes.queries import MadeFrom
 from quietrank.votes.shapes.answer_names import ANSWER_NAMES
 from quietrank.votes.shapes.long_names import underscored
 from quietrank.votes.shapes.outcomes import BothBad, BothBadWord, Missing, Outcomes, Words
@@ -25,7 +26,7 @@ from quietrank.votes.shapes.registry import Request, recognise
 from quietrank.votes.shapes.shape import DAY, PERSON_NAMES, VOTE_ID, Shape, called, listed, require_column
 from quietrank.votes.shapes.wide import Wide
 from quietrank.votes.sources import collect, no_votes, open_votes
-from quietrank.votes.where import PASSES, Where, parse_where
+from quietrank.votes.where import PASSES, Marked, Where, parse_where
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -82,6 +83,8 @@ class Votes:
     """the condition that rows have to meet to be counted"""
     daily: Daily | None = None
     """for a board: where a row says when it was cast, and which vote it is"""
+    made_from: MadeFrom = field(default_factory=dict)
+    """what each column of a query was made from"""
 
     def __repr__(self) -> str:
         return f"Votes({self.source.name}, {len(self.items)} items, confidential)"
@@ -143,6 +146,18 @@ class Votes:
             self.require_uncounted()
         if privacy.neighbours is Neighbours.OUTCOME:
             self._require_public_design()
+        if privacy.unit is Unit.COMPARISON and privacy.neighbours is Neighbours.REPLACE:
+            self._require_countable_votes()
+
+    def _require_countable_votes(self) -> None:
+        """Refuse a sheet in which an empty row may be a vote, where the number of votes is public."""
+        may_be_empty = self.skip_invalid or self.where is not None or not self.shape.knows_pairs
+        if self.source.is_sheet and self.shape.person is None and may_be_empty:
+            raise VotesError(
+                f"the number of votes is public here, and a sheet does not say whether it ends with a vote that is "
+                f"left out; save {self.source.name} as CSV, name the person with {option('person')}, or use "
+                f"{option('neighbours', 'add-remove')}"
+            )
 
     def _require_public_design(self) -> None:
         """Refuse a public design where which rows are counted, or who was compared with whom, is an answer itself."""
@@ -156,11 +171,17 @@ class Votes:
                 f"{option('bothbad', 'drop')} leaves votes out for their answer, which would change the public design; "
                 f"leave it out, or use {option('neighbours', 'replace')}"
             )
-        if self.shape.group is not None and self._tells_the_answer(self.shape.group):
+        if self.shape.group is not None and self._tells_the_answer(self.shape.group, self.shape.answers):
             raise PrivacyError(
                 f"{option('by')} names the column {self.shape.group!r}, which tells the answer, and how many votes a "
                 f"group has is public here; group by something else, or use {option('neighbours', 'replace')}"
             )
+        for column in self.shape.of_design:
+            if self._tells_the_answer(column, self.shape.verdicts):
+                raise PrivacyError(
+                    f"the column {column!r} tells the answer, or is made from what tells it, and who was asked what is "
+                    f"public here; read another column, or use {option('neighbours', 'replace')}"
+                )
         if not self.shape.knows_pairs:
             raise PrivacyError(
                 f"{option('missing')} beside a winner and a loser leaves rows out that do not say which pair was asked "
@@ -180,16 +201,23 @@ class Votes:
     def require_public_condition(self) -> None:
         """Refuse a condition on answers where only answers differ between neighbours: which rows count is public."""
         for column in () if self.where is None else self.where.columns:
-            if self._tells_the_answer(column):
+            if self._tells_the_answer(column, self.shape.answers, in_query=isinstance(self.where, Marked)):
                 raise VotesError(
                     f"{option('where')} looks at the column {column!r}, which tells the answer; with "
                     f"{option('neighbours', 'outcome')} which rows are counted is public, so it may look at the design "
                     f"only: leave it out, or use {option('neighbours', 'replace')}"
                 )
 
-    def _tells_the_answer(self, column: str) -> bool:
-        """Whether a column is read as an answer, or called like one."""
-        return column in self.shape.answers or underscored(column) in ANSWER_NAMES
+    def _tells_the_answer(self, column: str, answers: Sequence[str], *, in_query: bool = False) -> bool:
+        """Whether a column is one of the answers, or called like one, or was made from what one of them was made from.
+        `in_query`: it is a column of the table that was asked, not of the query."""
+        origins = {column} if in_query else self._origins(column)
+        alike = any(underscored(name) in ANSWER_NAMES for name in (column, *origins))
+        return alike or any(origins & self._origins(answer) for answer in answers)
+
+    def _origins(self, column: str) -> set[str]:
+        """The columns of the table that a column is made from: itself, where no query made it."""
+        return set(self.made_from.get(column, (column,)))
 
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
@@ -389,7 +417,7 @@ def read_votes(
     group_names = None if groups is None else declare_groups(groups)
     return Votes(
         raw, form, declared, flag("skip_invalid", skip_invalid), group_names, opened.columns, group_of,
-        words.bothbad is BothBad.DROP, condition, daily,
+        words.bothbad is BothBad.DROP, condition, daily, opened.made_from,
     )  # fmt: skip
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quietrank.errors import VotesError, option
-from quietrank.votes import databases, files, paths, watch
+from quietrank.votes import databases, files, frames, paths, watch
 from quietrank.votes.databases import Place
 from quietrank.votes.engines import SPARK, engine_of
 from quietrank.votes.formats.csv import ragged_rows
@@ -19,7 +19,7 @@ from quietrank.votes.formats.preflib import Codes
 from quietrank.votes.formats.scan import Dialect, first_line
 from quietrank.votes.formats.text import first_undecodable, mixed_ends
 from quietrank.votes.private import Resources
-from quietrank.votes.queries import assumed_of
+from quietrank.votes.queries import MadeFrom, assumed_of
 from quietrank.votes.where import PASSES, Marked
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class Opened:
     """where the file itself lists the items: each one's name, and what rankings call it"""
     condition: Marked | None = None
     """the WHERE of a query that was read"""
+    made_from: MadeFrom = field(default_factory=dict)
+    """what the columns of that query are made from"""
 
 
 def open_votes(source: object, dialect: Dialect, place: Place, resources: Resources) -> Opened:
@@ -56,14 +58,14 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
         engine = engine_of(table)
         resources.require_none(f"the {engine.title} of this Ibis table")
         return _opened(files.Source(table, None, "an Ibis table", engine, assumed=assumed_of(table, engine)))
-    if library in _FRAMES:
+    if library in frames.LIBRARIES:
         data: Any = source
         frame = data.collect() if type(data).__name__ == "LazyFrame" else data
         names = getattr(frame, "column_names" if library == "pyarrow" else "columns", None)
         if names is not None:
             columns = tuple(map(str, names))
             return Opened(columns, lambda needed: _copied(frame, library, columns, needed, resources))
-    kind = f"{library}.{type(source).__name__}" if library in _FRAMES else type(source).__name__
+    kind = f"{library}.{type(source).__name__}" if library in frames.LIBRARIES else type(source).__name__
     raise VotesError(f"cannot read votes from a {kind}; give a path, a list of paths, a data frame or an Ibis table")
 
 
@@ -90,10 +92,7 @@ def _in_database(place: Place, resources: Resources) -> Opened:
     engine = engine_of(rows.table)
     source = files.Source(rows.table, None, place.name, engine, secret=place.connect, assumed=rows.assumed)
     columns = tuple(name for name in rows.table.columns if name != PASSES)
-    return Opened(columns, lambda needed: source, condition=rows.condition)
-
-
-_FRAMES = ("pandas", "polars", "pyarrow")
+    return Opened(columns, lambda needed: source, condition=rows.condition, made_from=rows.made_from)
 
 
 def _copied(
@@ -105,14 +104,8 @@ def _copied(
     repeated = [name for name in needed if columns.count(name) > 1]
     if repeated:
         raise VotesError(f"the {library} table has two columns called {repeated[0]!r}; rename one of them")
-    places = [columns.index(name) for name in dict.fromkeys(needed)]
     try:
-        if library == "pandas":
-            table = pa.Table.from_pandas(frame.iloc[:, places], preserve_index=False)
-        else:
-            table = (frame if library == "pyarrow" else frame.to_arrow()).select(places)
-        named = table.rename_columns([columns[place] for place in places])
-        return files.open_arrow(named, f"a {library} table", resources)
+        return files.open_arrow(frames.to_arrow(frame, library, columns, needed), f"a {library} table", resources)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise VotesError(
             f"cannot read the {library} table ({first_line(error)}); give each column one type and its own name"

@@ -3,8 +3,8 @@
 Counting is done by the votes' own engine, on integers, so the result is the same bit for bit whatever the
 engine, the number of threads or the order of rows. Everything is checked and counted from one reading of the votes.
 
-Nothing overflows: an entry is at most 2^21 steps per vote, so 64 bits hold more than 10^12 votes; where rows stand for
-several votes there are at most 2^40.
+Nothing overflows: an entry is at most 2^21 steps per vote here, so 64 bits hold more than 10^12 votes; where rows stand
+for several votes there are at most 2^40. On a finer lattice of the noise they may hold fewer: the crossing checks that.
 """
 
 from __future__ import annotations

@@ -25,6 +25,15 @@ IDS = '"{""ImportId"":""a""}","{""ImportId"":""b""}"\n'
             1,
         ),
         ("Respondent ID,Collector ID,x:y\n,,Response\n1,2,1\n", ("Respondent ID", "Collector ID", "x:y"), 1),
+        (
+            "Respondent ID,Collector ID,End Date,x:y,why\n,,,Response,Open-Ended Response\n",
+            ("Respondent ID", "Collector ID", "End Date", "x:y", "why"),
+            1,
+        ),
+        # Votes without ids: one that is not answered, one that is, and one with a comment.
+        ("Respondent ID,Collector ID,x:y\n,,\n1,2,1\n", ("Respondent ID", "Collector ID", "x:y"), 0),
+        ("Respondent ID,Collector ID,x:y\n,,1\n", ("Respondent ID", "Collector ID", "x:y"), 0),
+        ("Respondent ID,Collector ID,x:y,why\n,,,Response\n", ("Respondent ID", "Collector ID", "x:y", "why"), 0),
         ("Respondent ID,Collector ID,x:y\n7,8,1\n", ("Respondent ID", "Collector ID", "x:y"), 0),
         ("person,x:y\n", ("person", "x:y"), 0),
     ],

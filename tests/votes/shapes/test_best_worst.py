@@ -209,6 +209,7 @@ def test_a_design_file_that_makes_no_sense_is_refused(text: str, message: str, t
         ("with_design.csv", {"shape": "best-worst"}, "no columns hold the items that were shown"),
         ("with_design.csv", {"design_file": FOLDER / "none.csv"}, "there is no design file"),
         ("cell_commas.csv", {"shape": "best-worst"}, "no column is called best"),
+        ("columns.csv", {"shape": "best-worst", "shown": ["best", "worst"]}, "'best' names the best or the worst item"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(name: str, options: dict[str, Any], message: str) -> None:

@@ -42,10 +42,14 @@ class DuckDB(Engine):
             )
         return None
 
-    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
-        query = "SELECT count(*) FROM duckdb_views() WHERE view_name = ? AND coalesce(schema_name = ?, true)"
+    def made_by(self, backend: Any, name: str, database: str | None) -> str | None:
+        # Names are the same in capitals, and what stands before a dot may be a schema or a database.
+        query = (
+            "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($1) "
+            "AND coalesce(lower($2) IN (lower(schema_name), lower(database_name)), true)"
+        )
         ((views,),) = backend.con.execute(query, [name, database]).fetchall()  # all of it: the connection is free again
-        return bool(views)
+        return "view" if views else None
 
     def progress(self, backend: Any) -> float | None:
         done = float(backend.con.query_progress())

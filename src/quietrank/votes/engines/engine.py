@@ -97,9 +97,9 @@ class Engine(ABC):
         """The results of several queries whose columns are whole numbers."""
         return [self.fetch(query) for query in queries]
 
-    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
-        """Whether a table is a view, as far as the engine says: then its rows may depend on each other."""
-        return False
+    def made_by(self, backend: Any, name: str, database: str | None) -> str | None:
+        """What makes the rows of a table, such as a view, which may depend on each other; None if it keeps them."""
+        return None
 
     def progress(self, backend: Any) -> float | None:
         """How much of the query that is running has been done, if the engine says so; called by another thread."""

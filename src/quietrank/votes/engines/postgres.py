@@ -85,18 +85,23 @@ class PostgreSQL(Engine):
             return "the connection to the database was lost; nothing was counted: try again"
         return None
 
-    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
+    def made_by(self, backend: Any, name: str, database: str | None) -> str | None:
         query = (
-            "SELECT count(*) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
-            "WHERE relkind IN ('v', 'm') AND relname = %s AND (%s::text IS NULL OR nspname = %s)"
+            "SELECT relkind, row_security_active(oid) FROM pg_class "
+            "WHERE oid = to_regclass(coalesce(quote_ident(%s::text) || '.', '') || quote_ident(%s))"
         )
-        return bool(backend.con.execute(query, (name, database, database)).fetchone()[0])
+        kind, has_policies = backend.con.execute(query, (database, name)).fetchone() or ("?", False)
+        return _MADE_BY.get(kind) or ("table with row-level security" if has_policies else None)
 
     def _keep(self, backend: Any, name: str, rows: ir.Table, by: str | None) -> ir.Table:
         table = super()._keep(backend, name, rows, by)
         # Nobody else does it for a temporary table, and without it the planner takes it for a small one.
         backend.raw_sql(f'ANALYZE "{name}"').close()
         return table
+
+
+_MADE_BY = {"v": "view", "m": "materialised view", "f": "foreign table", "?": "table or view"}
+"""by relkind"""
 
 
 def _missing_right(message: str) -> str:

@@ -63,9 +63,9 @@ class Spark(Engine):
             return "the connection to Spark was lost; nothing was counted: try again"
         return None
 
-    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
+    def made_by(self, backend: Any, name: str, database: str | None) -> str | None:
         full = f"`{name}`" if database is None else f"`{database}`.`{name}`"
-        return backend._session.catalog.getTable(full).tableType in ("VIEW", "TEMPORARY")
+        return "view" if backend._session.catalog.getTable(full).tableType in ("VIEW", "TEMPORARY") else None
 
     @contextmanager
     def working(self, backend: Any) -> Iterator[None]:

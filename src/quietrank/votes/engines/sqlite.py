@@ -23,10 +23,12 @@ class SQLite(Engine):
     def as_text(self, data: ir.Value) -> ir.Value:
         return data.cast("string")
 
-    def is_view(self, backend: Any, name: str, database: str | None) -> bool:
-        both = "(SELECT type, name FROM sqlite_master UNION ALL SELECT type, name FROM sqlite_temp_master)"
-        query = f"SELECT count(*) FROM {both} WHERE type = 'view' AND lower(name) = lower(?)"
-        return bool(backend.con.execute(query, (name,)).fetchone()[0])
+    def made_by(self, backend: Any, name: str, database: str | None) -> str | None:
+        schemas = ("main", "temp") if database is None else (database.replace('"', '""'),)
+        known = " UNION ALL ".join(f'SELECT type, name, sql FROM "{schema}".sqlite_master' for schema in schemas)
+        made = "type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+        query = f"SELECT count(*) FROM ({known}) WHERE ({made}) AND lower(name) = lower(?)"
+        return "view" if backend.con.execute(query, (name,)).fetchone()[0] else None
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

@@ -19,7 +19,24 @@ IMPORT_ID = '"ImportId"'
 """it writes {"ImportId":"QID1"} in every cell of the third row"""
 SURVEY_MONKEY = {"respondent id", "collector id"}
 """two columns of every export by SurveyMonkey, whose second row has the choices of each question"""
+OF_RESPONDENTS = {
+    *SURVEY_MONKEY,
+    "start date",
+    "end date",
+    "startdate",
+    "enddate",
+    "date created",
+    "date modified",
+    "ip address",
+    "email address",
+    "first name",
+    "last name",
+    "custom data 1",
+    "custom 1",
+}
+"""columns that say who answered and when, under which that row is empty"""
 RESPONSE = "Response"
+OPEN_ENDED = "Open-Ended Response"
 """where a question has a single answer"""
 MOST = 20
 """rows that a header may have"""
@@ -60,17 +77,21 @@ def _is_qualtrics(names: Sequence[str], record: Sequence[str]) -> bool:
 
 
 def _is_survey_monkey(names: Sequence[str], second: Sequence[str]) -> bool:
-    # Nobody's answers decide: a row of votes has an id there, or is refused.
-    ids = [place for place, name in enumerate(names) if name.strip().lower().replace("_", " ") in SURVEY_MONKEY]
-    whole = len(ids) == len(SURVEY_MONKEY) and len(second) == len(names)
-    return whole and not any(second[place].strip() for place in ids)
+    """Nobody's answers decide: columns without a name get theirs here, and without any, no vote says what is here."""
+    plain = [name.strip().lower().replace("_", " ") for name in names]
+    if len(second) != len(names) or not set(plain) >= SURVEY_MONKEY:
+        return False
+    cells = [cell.strip() for cell in second]
+    if any(cell for name, cell in zip(plain, cells, strict=True) if name in SURVEY_MONKEY):
+        return False
+    questions = [cell for name, cell in zip(plain, cells, strict=True) if name not in OF_RESPONDENTS]
+    return "" in plain or (bool(questions) and all(cell in (RESPONSE, OPEN_ENDED) for cell in questions))
 
 
 def _combined(names: Record, second: Record) -> Record:
     """The choice where a question has several, else the question."""
-    return tuple(
-        name if choice.strip() in ("", RESPONSE) else choice for name, choice in zip(names, second, strict=True)
-    )
+    single = ("", RESPONSE, OPEN_ENDED)
+    return tuple(name if choice.strip() in single else choice for name, choice in zip(names, second, strict=True))
 
 
 def _whole_rows(rows: object) -> int:

@@ -81,6 +81,14 @@ class BestWorst(Shape):
         return self.best, self.worst
 
     @property
+    def verdicts(self) -> tuple[str, ...]:
+        return self.answers
+
+    @property
+    def of_design(self) -> tuple[str, ...]:
+        return tuple(column for role, column in self.meaning.items() if role not in ("best", "worst"))
+
+    @property
     def leaves_out(self) -> bool:
         """A set without best and worst was not answered."""
         return True
@@ -287,6 +295,11 @@ def _size(argument: object) -> int | None:
 
 
 def _with_columns(common: BestWorst, columns: tuple[str, ...], size: int | None) -> BestWorst:
+    if answers := [column for column in columns if column in (common.best, common.worst)]:
+        raise VotesError(
+            f"the column {answers[0]!r} names the best or the worst item, which is the answer, and {option('shown')} "
+            "is about the items that were shown; name the columns of the set"
+        )
     if len(columns) == 1 and size is None:
         raise VotesError(
             f"how many items the cells of {columns[0]!r} have is not looked up, because it must be public; give the "

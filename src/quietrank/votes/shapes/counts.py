@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LARGEST_COUNT = 2**40
 """of one row"""
 LARGEST_TOTAL = 2**40
-"""of all rows: a thousand billion. The finest lattice has 2^21 steps per vote, so no sum overflows 64 bits on it"""
+"""of all rows: a thousand billion. They are counted in at most 2^21 steps per vote, so no sum overflows 64 bits"""
 
 
 def whole(cell: ir.Value) -> ir.Value:

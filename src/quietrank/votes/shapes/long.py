@@ -27,6 +27,7 @@ from quietrank.votes.shapes.long_names import (
 )
 from quietrank.votes.shapes.outcomes import A_WON, B_WON, COMMON, TIE, BothBad, Words
 from quietrank.votes.shapes.shape import (
+    COUNT_ROLE,
     PERSON_NAMES,
     UNANSWERED,
     Shape,
@@ -77,7 +78,7 @@ class Long(Shape):
             columns |= {"wins of a": self.wins[0], "wins of b": self.wins[1], "number of ties": self.tie}
         else:
             columns["tie"] = self.tie or columns.get("tie")
-        columns |= {"number of votes": self.count, "person": self.person, "group": self.group}
+        columns |= {COUNT_ROLE: self.count, "person": self.person, "group": self.group}
         return {role: name for role, name in columns.items() if name is not None}
 
     @property

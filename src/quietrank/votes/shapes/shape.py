@@ -28,6 +28,8 @@ UNANSWERED = -1
 """y of a row without an answer"""
 DESIGN_ROLES = ("a", "b", "person", "group")
 """what a column may stand for without telling the answer"""
+COUNT_ROLE = "number of votes"
+"""it tells how many gave an answer, but not which"""
 DAY, VOTE_ID = "quietrank day", "quietrank vote id"
 CARRIED = (FILE, ROW, PASSES, DAY, VOTE_ID)
 """the file and the number of a row, whether it meets the condition, and for a board, its day and its id"""
@@ -107,6 +109,16 @@ class Shape(ABC):
     def answers(self) -> tuple[str, ...]:
         """The columns that tell the answer: all that are read, but for those of the design."""
         return tuple(column for role, column in self.meaning.items() if role not in DESIGN_ROLES)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """Those of them that say who won."""
+        return tuple(column for role, column in self.meaning.items() if role not in (*DESIGN_ROLES, COUNT_ROLE))
+
+    @property
+    def of_design(self) -> tuple[str, ...]:
+        """The columns that must not depend on who won, where only answers differ between neighbours."""
+        return tuple(column for role, column in self.meaning.items() if role in (*DESIGN_ROLES, COUNT_ROLE))
 
     @abstractmethod
     def rows(self, table: ir.Table, name: Names, *, numbered: bool) -> ir.Table:

@@ -62,6 +62,10 @@ class Wide(Shape):
         return tuple(pair.column for pair in self.pairs)
 
     @property
+    def verdicts(self) -> tuple[str, ...]:
+        return self.answers
+
+    @property
     def leaves_out(self) -> bool:
         return True
 
