@@ -38,8 +38,10 @@ def true_scores(seed: int) -> Any:
     return np.random.default_rng(seed).normal(0, 0.6, len(NAMES)) + np.where(np.arange(len(NAMES)) < FIRST, 0, 0.8)
 
 
-def published(privacy: Privacy, seed: int, votes: int, **terms: Any) -> Log:
-    """A board of single votes on random pairs, each by a person of its own, with real noise; the last items join."""
+def published(privacy: Privacy, seed: int, votes: int | dict[str, int], **terms: Any) -> Log:
+    """A board of single votes on random pairs, each by a person of its own, with real noise; the last items join.
+
+    `votes` on each day of each group; those of several groups are on a board without groups if it has none."""
     rng, theta = np.random.default_rng(seed), true_scores(seed)
     groups = terms.get("groups")
     every = terms.pop("every", Every.DAY)
@@ -52,8 +54,11 @@ def published(privacy: Privacy, seed: int, votes: int, **terms: Any) -> Log:
             log = log.with_items(NAMES[-JOINED:])
             known = {(draw, _moved(place)): values for (draw, place), values in known.items()}
         listed = len(log.items)
-        for part in range(parts):
-            net[day - 1, part], met[day - 1, part] = one_day(rng, theta, votes, listed)
+        for group, each in sorted(votes.items()) if isinstance(votes, dict) else [(g, votes) for g in groups or ("",)]:
+            part = groups.index(group) if groups else 0
+            net_wins, exposures = one_day(rng, theta, each, listed)
+            net[day - 1, part] += net_wins
+            met[day - 1, part] += exposures
         draws = Draws.of(noise, day, log.since[:listed], parts, known)
         encoded = Encoded.of(net[:day, :, :listed], met[:day, :, :listed], noise.weights(day), noise.limit, draws)
         log = log.with_day(*cross_day(encoded, noise))
@@ -75,10 +80,9 @@ def one_day(rng: np.random.Generator, theta: Any, votes: int, listed: int) -> tu
     return (sides[0] - sides[1]).astype(object) * PERSON_GRID, (sides[0] + sides[1]).astype(object) * PERSON_GRID
 
 
-def release(log: Log, day: int = DAYS) -> Any:
-    return release_of(
-        tally_of(log, day), Request.of("auto", "bradley-terry", view=View.of(0.9, False, "log-odds", None))
-    )
+def release(log: Log, day: int = DAYS, *, overall: bool = False) -> Any:
+    view = View.of(0.9, False, "log-odds", None)
+    return release_of(tally_of(log, day), Request.of("auto", "bradley-terry", view=view, overall=overall))
 
 
 def held(one: Release, theta: Any) -> list[tuple[str, bool]]:
@@ -117,6 +121,42 @@ def test_intervals_hold(kind: str) -> None:
     joined = [inside for item, inside in every if item in NAMES[FIRST:]]
     assert SURE[0] <= np.mean(first) <= SURE[1]
     assert np.mean(joined) >= SURE_OF_FEW
+
+
+UNEQUAL = {"de": 300, "en": 1500}
+"""votes of each group on each day"""
+
+
+@pytest.mark.parametrize("order", [("en", "de"), ("de", "en")], ids=["large first", "small first"])
+@pytest.mark.parametrize(
+    ("privacy", "terms"),
+    [(GAUSSIAN, {}), (GAUSSIAN, {"every": Every.WEEK}), (GAUSSIAN, {"window": 4}), (PURE, {})],
+    ids=["with delta", "over several months", "a window", "pure"],
+)
+def test_over_all_groups_is_the_board_without_groups(
+    privacy: Privacy, terms: dict[str, Any], order: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without noise: the same scores, also of items that joined, whichever group is listed first."""
+    from tests.boards import test_history
+
+    monkeypatch.setattr(test_history, "cross_day", lambda encoded, noise: (encoded.net_wins, encoded.exposures))
+    votes = {group: 20 * each for group, each in UNEQUAL.items()}
+    alone = {row.item: row.score for row in release(published(privacy, 1, votes, **terms))}
+    made = release(published(privacy, 1, votes, by="lang", groups=order, **terms), overall=True)
+    assert {row.item: row.score for row in made.overall} == pytest.approx(alone, abs=0.01)
+
+
+@pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=["with delta", "pure"])
+@pytest.mark.few(1)
+def test_intervals_over_all_groups_hold(privacy: Privacy) -> None:
+    """Over several months, of two unequal groups, the smaller one listed first."""
+    every: list[tuple[str, bool]] = []
+    for seed in range(BOARDS):
+        log = published(privacy, seed, UNEQUAL, every=Every.WEEK, by="lang", groups=("de", "en"))
+        made = release(log, overall=True)
+        every += held(made.overall, true_scores(seed))
+    assert SURE[0] <= np.mean([inside for item, inside in every if item in NAMES[:FIRST]]) <= SURE[1]
+    assert np.mean([inside for item, inside in every if item in NAMES[FIRST:]]) >= SURE_OF_FEW
 
 
 @pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=["with delta", "pure"])

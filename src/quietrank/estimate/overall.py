@@ -76,6 +76,7 @@ def overall(grouped: GroupedTally) -> NoisyTally:
         public_total=_total(grouped),
         public_pairs=_pairs([one.public_pairs for one in tallies], len(first.items)),
         public_sets=_sets([one.public_sets for one in tallies]),
+        met=_pairs([one.met for one in tallies], len(first.items)),
         alternatives=(),
         people=None,
         scatter=None,
@@ -118,7 +119,7 @@ def _total(grouped: GroupedTally) -> float | None:
 
 
 def _pairs(parts: Sequence[PublicPairs | None], items: int) -> PublicPairs | None:
-    """Who met whom in any group, each pair once."""
+    """Who met whom in any group, and how often in all, each pair once."""
     known = [part for part in parts if part is not None]
     if not known:
         return None
