@@ -22,8 +22,9 @@ CODES = """| exit code | |
 | 3 | a release was made and saved, but could not be shown |
 | 130 | interrupted |
 
-Whatever is not 0 comes with one line on standard error that says what to do. What is judged together with the votes,
-the list of items or a file is 1: which columns hold what, a mechanism that does not fit the items, a missing folder."""
+Whatever is not 0 comes with one line on standard error that says what to do; without any word, `quietrank`
+shows its help and exits with 2. What is judged together with the votes, the list of items or a file is 1: which columns
+hold what, a mechanism that does not fit the items, a missing folder."""
 
 
 def command_line_page() -> str:

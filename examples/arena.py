@@ -1,11 +1,12 @@
 """The arena, worked: judges compare language models, and every night the rankings are published, each judge protected.
 
-    python examples/arena.py FOLDER --nights 3            # makes up an arena in FOLDER, and publishes three nights
-    python examples/arena.py FOLDER --votes /data/votes   # yours: day=2026-11-16/part-0.parquet and so on
+    python examples/arena.py try-out --nights 3             # makes up an arena in try-out, and publishes three nights
+    python examples/arena.py my-arena --votes /data/votes   # yours: day=2026-11-16/part-0.parquet and so on
 
 `nightly` is the job; copy it. A night gives one ranking over all votes so far and one per language, with intervals: a
 page (NIGHT.html), the release (NIGHT.json) and the noisy counts (NIGHT.tally.json), from which other rankings are made
-for free. FOLDER also holds what is public, models.txt and languages.txt, and the ledger, budget.db.
+for free. The folder also holds what is public, models.txt and languages.txt, which you write before the first night,
+and the ledger, budget.db. A folder with made-up votes never becomes yours: its ledger has paid for invented judges.
 
 **What it costs.** Nights are separate releases about the same judges, so what they lose adds up. The ledger is all
 that any judge ever loses: ε = 4, δ = 1e-6. Gaussian noise adds up slowly: 52 nights at ε = 0.5 fit, where plain
@@ -66,6 +67,11 @@ class Arena:
 
     def listed(self, name: str) -> list[str]:
         """A public list, one name per line."""
+        if not self.file(name).exists():
+            raise qr.QuietrankError(
+                f"there is no {self.file(name)}; write all {name.removesuffix('.txt')} in it, one per line, also those "
+                "without votes: the list is public, and a vote on anything else is an error"
+            )
         lines = self.file(name).read_text(encoding="utf-8").splitlines()
         return [line.strip() for line in lines if line.strip()]
 
@@ -90,6 +96,7 @@ def nightly(arena: Arena, night: date) -> qr.GroupedRelease:
 
 def pay(arena: Arena, night: date, counts: Path) -> None:
     """Check the votes, debit the ledger, draw the noise, save the noisy counts: in this order."""
+    check_night(arena, night)
     ledger = arena.ledger()
     votes = qr.read_votes(
         **arena.votes, items=arena.listed("models.txt"), person="judge", where=f"day <= '{night}'",
@@ -100,6 +107,20 @@ def pay(arena: Arena, night: date, counts: Path) -> None:
             votes, arena.each_night, method="bradley-terry", ties="davidson", ledger=ledger
         )  # fmt: skip
         tally.to_json(counts)
+
+
+def check_night(arena: Arena, night: date) -> None:
+    """Refuse to pay for a night that was not delivered: it would buy the ranking of the night before once more.
+
+    That a day has a folder is the exporter's doing, and says nothing about anybody; how many votes are in it does, and
+    is not looked at. In a table nothing but votes could show it: there, --loaded says so.
+    """
+    source = arena.votes.get("source")
+    if source is not None and not (Path(source) / f"day={night}").is_dir():
+        raise qr.QuietrankError(
+            f"there is no folder day={night} in {source}: its votes have not been delivered; a day on which nobody "
+            "voted has an empty folder"
+        )
 
 
 @contextmanager
@@ -172,6 +193,8 @@ def main(words: Sequence[str] | None = None) -> int:
         for night in nights_of(options):
             if is_made_up(arena):
                 make_up_votes(arena, night)
+            for name in ("models.txt", "languages.txt"):
+                arena.listed(name)  # refused before there is a ledger
             set_up(arena)
             release = nightly(arena, night)
             print(f"{night}: {headline(release)}\n  {what_is_left(arena)}.")
@@ -188,6 +211,7 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--engine", help='"spark": the parts are read on a cluster')
     parser.add_argument("--connect", help="a database instead of files: postgres://user@host:port/database")
     parser.add_argument("--table", help="its table of votes, with the columns of the parts and day")
+    parser.add_argument("--loaded", action="store_true", help="with --connect: all votes of the night are in the table")
     parser.add_argument("--night", type=date.fromisoformat, help="this night alone; for a table, else yesterday's")
     parser.add_argument("--nights", type=int, default=1, help="the last so many days of the folder, or so many made up")
     return parser.parse_args(words)
@@ -204,6 +228,11 @@ def nights_of(options: argparse.Namespace) -> list[date]:
     """The night that was asked for, or the last ones there are."""
     if options.nights < 1:
         raise qr.QuietrankError(f"--nights must be 1 or more, not {options.nights}")
+    if options.connect is not None and not options.loaded:
+        raise qr.QuietrankError(
+            "a table does not show whether the votes of the night are in it; add --loaded when they are, such as in "
+            "the job that loads them"
+        )
     if options.night is not None:
         return [options.night]
     if options.connect is not None:
@@ -237,10 +266,16 @@ JUDGES = 20_000
 
 
 def is_made_up(arena: Arena) -> bool:
-    """Whether votes are to be made up; not in the folder of a real arena, where somebody forgot --votes."""
+    """Whether votes are to be made up: not where somebody forgot --votes; and where they were, they always will be."""
+    was_made_up = arena.file(MADE_UP).exists()
     if arena.votes.get("source") != arena.file(MADE_UP):
+        if was_made_up:
+            raise qr.QuietrankError(
+                f"{arena.folder} holds a made-up arena: its lists, its ledger and its nights are not yours; give "
+                "another folder, with models.txt and languages.txt in it"
+            )
         return False
-    if arena.file("models.txt").exists() and not arena.file(MADE_UP).exists():
+    if arena.file("models.txt").exists() and not was_made_up:
         raise qr.QuietrankError(
             f"{arena.folder} holds an arena; say where its votes are with --votes or --connect, or give a new folder"
         )
@@ -249,6 +284,8 @@ def is_made_up(arena: Arena) -> bool:
 
 def make_up_votes(arena: Arena, night: date) -> None:
     """One more day of votes and, if a model has arrived, the longer list; a day that is there is left as it is."""
+    if night < FIRST_NIGHT:
+        raise qr.QuietrankError(f"the made-up arena opened on {FIRST_NIGHT}; ask for that night or a later one")
     part = arena.file(MADE_UP) / f"day={night}" / "part-0.parquet"
     if part.exists():
         return

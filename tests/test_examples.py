@@ -254,6 +254,65 @@ def test_no_votes_are_made_up_for_a_real_arena(
     assert [path.name for path in tmp_path.iterdir()] == ["models.txt"]
 
 
+def test_a_made_up_arena_does_not_become_a_real_one(
+    arena: Any, job: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its nights would be shown as those of your votes, and its ledger has paid for judges who do not exist."""
+    job.nightly(arena, FIRST)
+    before = {path: path.read_bytes() for path in arena.folder.iterdir() if path.is_file()}
+    yours = tmp_path / "yours" / f"day={FIRST}"
+    yours.parent.mkdir()
+    shutil.copytree(arena.votes["source"] / f"day={FIRST}", yours)
+    for where in (["--votes", str(yours.parent)], ["--connect", "duckdb:///votes.db", "--table", "votes", "--loaded"]):
+        assert job.main([str(arena.folder), *where, "--night", str(FIRST)]) == 1
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "holds a made-up arena" in err
+    assert {path: path.read_bytes() for path in arena.folder.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("missing", ["models.txt", "languages.txt"])
+def test_a_folder_without_a_list_says_what_to_write(
+    arena: Any, job: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: str
+) -> None:
+    """In words, and before there is a ledger."""
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in {"models.txt", "languages.txt"} - {missing}:
+        shutil.copy(arena.file(name), own)
+    assert job.main([str(own), "--votes", str(arena.votes["source"])]) == 1
+    said = capsys.readouterr().err
+    assert f"there is no {own / missing}; write all {missing.removesuffix('.txt')} in it, one per line" in said
+    assert len(list(own.iterdir())) == 1
+
+
+def test_a_night_without_its_folder_is_not_paid(
+    plain: Any, job: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be the ranking of the night before once more; an empty folder is a day on which nobody voted."""
+    for night in (date(2020, 1, 1), date(2026, 11, 18)):
+        with pytest.raises(qr.QuietrankError, match=f"no folder day={night}"):
+            job.nightly(plain, night)
+    assert names(plain) == set()
+    assert plain.ledger().entries() == []
+    (plain.votes["source"] / "day=2026-11-18").mkdir()
+    job.nightly(plain, date(2026, 11, 18))
+    assert plain.ledger().spent == 0.5
+    assert job.main([str(tmp_path / "new"), "--night", "2020-01-01"]) == 1
+    assert "the made-up arena opened on 2026-11-16" in capsys.readouterr().err
+
+
+def test_a_table_needs_somebody_to_say_that_the_night_is_in_it(
+    job: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing in it shows that, other than votes."""
+    words = [str(tmp_path), "--connect", f"duckdb://{tmp_path}/none.db", "--table", "votes"]
+    assert job.main(words) == 1
+    assert "add --loaded" in capsys.readouterr().err
+    assert job.main([*words, "--loaded"]) == 1
+    assert "models.txt" in capsys.readouterr().err
+
+
 PAGE = (FILE.parent.parent / "docs" / "arena.md").read_text(encoding="utf-8")
 PLANS = re.findall(r"^\| ([\d.]+) \| (\d+) \| (\d+) \| .*every", PAGE, flags=re.MULTILINE)
 

@@ -70,8 +70,16 @@ class VotesError(QuietrankError):
     """The votes, or the list of items, cannot be used as they are."""
 
 
+class VotesUsageError(VotesError, UsageError):
+    """How votes are to be read makes no sense, whatever is in them."""
+
+
 class PrivacyError(QuietrankError):
     """The privacy promise asked for is not meaningful, or cannot be kept."""
+
+
+class UnknownWordError(PrivacyError, UsageError):
+    """A word that is none of those that can be given."""
 
 
 class BudgetError(PrivacyError):

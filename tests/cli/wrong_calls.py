@@ -311,7 +311,8 @@ def _rank(*more: str) -> tuple[str, ...]:
 
 
 GENERAL: list[Line] = [
-    ("nothing-like-it", USAGE, "No such command"),
+    ("nothing-like-it", USAGE, r"No such command 'nothing-like-it'; see quietrank --help"),
+    ("rnk", USAGE, r"No such command 'rnk'. Did you mean 'rank', 'rerank'\?; see quietrank --help"),
     ("--no-such-flag", USAGE, "No such option"),
     ("'' x", USAGE, "No such command"),
     ((EMOJI,), USAGE, "No such command"),
@@ -319,7 +320,8 @@ GENERAL: list[Line] = [
     ((f"--{ESCAPE}",), USAGE, "No such option"),
     ((ESCAPE,), USAGE, "No such command"),
     ("rank", USAGE, "say what is protected"),
-    ("rank votes.csv --no-such-flag", USAGE, "No such option"),
+    ("rank votes.csv --no-such-flag", USAGE, r"No such option: --no-such-flag.*; see quietrank rank --help"),
+    ("ledger shw", USAGE, r"Did you mean 'show'\?; see quietrank ledger --help"),
     ("rank votes.csv --epsilon", USAGE, "requires an argument"),
     ("rerank", USAGE, "Missing argument"),
     ("check", USAGE, "give VOTES, or --connect and --table"),
@@ -482,8 +484,8 @@ READERS += [
 """how the release is to be read"""
 
 CONTRADICTIONS: list[Line] = [
-    (f"{RANK} --items-from-votes", REFUSED, "one of the two"),
-    (f"rank votes.csv {PROMISE}", REFUSED, "declare the items with --items"),
+    (f"{RANK} --items-from-votes", USAGE, "one of the two"),
+    (f"rank votes.csv {PROMISE}", USAGE, "declare the items with --items"),
     (f"{RANK} --max-per-person 2", USAGE, "--max-per-person has no meaning for --unit comparison"),
     (f"{RANK} --one-per-pair", USAGE, "--one-per-pair and --clip bound what one person"),
     (f"{RANK} --clip 2", USAGE, "--clip bound what one person"),
@@ -610,12 +612,8 @@ VOTES: list[Line] = [
         ("win1.csv --wins-a win1", "give --a, --b, --wins-a and --wins-b together"),
         ("win1.csv --wins-a win1 --wins-b win2 --count win1", "leave --count out"),
         ("win1.csv --missing no", "leave it out, and write 0"),
-        ("maybe.csv --outcomes 1:a", "such as 1=a,2=b,0=tie, or one of 1/-1/0"),
-        ("maybe.csv --outcomes maybe=x", "the meanings are a, b, tie, missing"),
-        ("maybe.csv --outcomes maybe=tie --missing maybe", "give it one meaning"),
         ("votes.csv --outcomes 1/0", "--outcomes is about a column of outcomes"),
         ("votes.csv --bothbad drop", "--bothbad drop is about a column of outcomes"),
-        ("maybe.csv --bothbad win", "--bothbad must be one of tie, drop"),
         ("maybe.csv --bothbad drop --neighbours outcome --design public", "--bothbad drop leaves votes out"),
         ("votes.csv --missing no --neighbours outcome --design public", "--missing beside a winner and a loser"),
         ("picture.csv", "not text|not UTF-8"),
@@ -649,13 +647,22 @@ VOTES: list[Line] = [
     ]
 ]
 VOTES += [
+    (f"rank maybe.csv {words} --items x,y,z {PROMISE}", USAGE, message)
+    for words, message in [
+        ("--outcomes 1:a", "such as 1=a,2=b,0=tie, or one of 1/-1/0"),
+        ("--outcomes maybe=x", "the meanings are a, b, tie, missing"),
+        ("--outcomes maybe=tie --missing maybe", "give it one meaning"),
+        ("--bothbad win", "--bothbad must be one of tie, drop"),
+    ]
+]
+VOTES += [
     (("rank", f"{BYTE}.csv", *_words(PROMISE)), REFUSED, r"there is no file \\udcff\.csv"),
     (("rank", f"{ESCAPE}.csv", *_words(PROMISE)), REFUSED, r"there is no file \\x1b"),
     (("rank", f"{BIDI}{EMOJI}{ACCENT}.csv", *_words(PROMISE)), REFUSED, "there is no file"),
     (("rank", "v" * 5000 + ".csv", *_words(PROMISE)), REFUSED, "there is no file"),
-    (_rank("--delimiter", ""), REFUSED, "--delimiter must be a single character"),
-    (_rank("--delimiter", ";;"), REFUSED, "--delimiter must be a single character"),
-    (_rank("--delimiter", '"'), REFUSED, "--delimiter must be a single character"),
+    (_rank("--delimiter", ""), USAGE, "--delimiter must be a single character"),
+    (_rank("--delimiter", ";;"), USAGE, "--delimiter must be a single character"),
+    (_rank("--delimiter", '"'), USAGE, "--delimiter must be a single character"),
     (_rank("--delimiter", ";"), REFUSED, "split at ';'"),
     (_rank("--delimiter", BYTE), REFUSED, "--delimiter"),
     (_rank("--delimiter", EMOJI), REFUSED, "--delimiter"),
@@ -831,8 +838,8 @@ OUTPUTS: list[Line] = [
         ("--plot no/p.png", REFUSED, "no folder"),
         ("--plot folder.png", REFUSED, "is a folder"),
         ("--plot mine.png --overwrite", REFUSED, "not a picture by quietrank"),
-        ("--plot p.png --plot-theme blue", REFUSED, "--plot-theme must be one of light, dark"),
-        ("--plot p.png --plot-theme ''", REFUSED, "--plot-theme must be one of"),
+        ("--plot p.png --plot-theme blue", USAGE, "--plot-theme must be one of light, dark"),
+        ("--plot p.png --plot-theme ''", USAGE, "--plot-theme must be one of"),
         ("--plot-theme dark", USAGE, "add --plot FILE"),
         ("--compare-exact p.gif", USAGE, "--compare-exact writes a picture"),
         ("--compare-exact no/p.png", REFUSED, "no folder"),
@@ -874,12 +881,12 @@ LEDGERS: list[Line] = [
         ("rich.db --mechanism gaussian --delta 1e-6", "no delta|--delta"),
         ("rich.db --mechanism gaussian", "needs --delta"),
         ("rich.db --out no/r.json", "no folder"),
-        ("rich.db --items-from-votes", "one of the two"),
         ("people.db", "cannot be paid"),
         ("rich.db --pairs pairs.csv", "askable"),
     ]
 ]
 LEDGERS += [
+    (f"{RANK} --ledger rich.db --items-from-votes", USAGE, "one of the two"),
     (f"rank strangers.csv --items x,y,z {PROMISE} --ledger rich.db", REFUSED, "not on the declared list"),
     (f"{RANK} --ledger rich.db --method elo", USAGE, "--method must be one of"),
     (f"{PEOPLE} --max-per-person 2 --ledger rich.db", REFUSED, "cannot be paid"),
@@ -986,7 +993,7 @@ RERANK += [
         ("tally.json --plot p.txt", USAGE, "--plot writes a picture"),
         ("tally.json --plot no/p.svg", REFUSED, "no folder"),
         ("tally.json --plot mine.png --overwrite", REFUSED, "not a picture by quietrank"),
-        ("tally.json --plot p.svg --plot-theme grey", REFUSED, "--plot-theme must be one of"),
+        ("tally.json --plot p.svg --plot-theme grey", USAGE, "--plot-theme must be one of"),
         ("tally.json --plot-theme dark", USAGE, "add --plot FILE"),
         ("tally.json --compare-exact p.png", USAGE, "No such option"),
         ("tally.json --format xml", USAGE, "is not one of"),
@@ -1003,12 +1010,12 @@ OTHERS: list[Line] = [
     ("check votes.csv --unit votes", USAGE, "--unit must be comparison or person"),
     ("check votes.csv --unit ''", USAGE, "--unit must be comparison or person"),
     ("check plain.csv --unit person", REFUSED, "--person"),
-    ("check votes.csv --by land", REFUSED, "say both: --by"),
+    ("check votes.csv --by land", USAGE, "say both: --by"),
     ("check votes.csv --groups ''", REFUSED, "--groups"),
     ("check votes.csv --items ''", REFUSED, "--items"),
     ("check header-only.csv", REFUSED, "has no votes"),
     ("check picture.csv", REFUSED, "not text|not UTF-8"),
-    ("check itself.csv --items-from-votes --items x,y", REFUSED, "one of the two"),
+    ("check itself.csv --items-from-votes --items x,y", USAGE, "one of the two"),
     ("check votes.csv --epsilon 1", USAGE, "No such option"),
     ("fit nowhere.csv", REFUSED, "there is no file"),
     ("fit votes.csv --ridge -1", USAGE, INVALID),
@@ -1113,8 +1120,8 @@ SYNTHETIC: list[Line] = [
         ("scores.json --votes ''", USAGE, INVALID),
         ("scores.json --votes many", USAGE, INVALID),
         ("scores.json --votes 99999999999999999999 --out v.csv", REFUSED, "at most .* votes can be drawn"),
-        ("scores.json --votes 5 --shape wide", REFUSED, "--shape must be one of long, arena"),
-        ("scores.json --votes 5 --shape ''", REFUSED, "--shape must be one of"),
+        ("scores.json --votes 5 --shape wide", USAGE, "--shape must be one of long, arena"),
+        ("scores.json --votes 5 --shape ''", USAGE, "--shape must be one of"),
         ("scores.json --votes 5 --seed -1", USAGE, INVALID),
         ("scores.json --votes 5 --seed ''", USAGE, INVALID),
         ("scores.json --votes 5 --out v.txt", USAGE, "--out writes votes: name it .csv"),

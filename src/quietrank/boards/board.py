@@ -22,7 +22,7 @@ from quietrank.boards.changes import Changes, changes
 from quietrank.boards.history import Reading, tally_of, without
 from quietrank.boards.log import Log, Terms
 from quietrank.crossing import cross_board, cross_day, with_draws
-from quietrank.errors import BoardError, VotesError, option
+from quietrank.errors import BoardError, VotesUsageError, option
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
 from quietrank.ledger.book import BudgetLedger
 from quietrank.mechanisms.horizon import BoardNoise
@@ -413,9 +413,9 @@ class Board:
     def _read(self, source: object, reading: dict[str, Any]) -> Votes:
         for name in ("items", "items_from_votes", "by", "groups", "pairs"):
             if name in reading:
-                raise VotesError(f"{option(name)} is fixed when a board is made; leave it out")
+                raise VotesUsageError(f"{option(name)} is fixed when a board is made; leave it out")
         if reading.get("day_column") is None:
-            raise VotesError(f"say which column has the day of a vote, with {option('day_column')}")
+            raise VotesUsageError(f"say which column has the day of a vote, with {option('day_column')}")
         terms = self.terms
         return read_votes(source, self.items, by=terms.by, groups=terms.groups, **reading)
 

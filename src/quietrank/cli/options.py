@@ -95,7 +95,7 @@ WrongUsage: Any = typer.BadParameter.__mro__[1]
 """what Typer raises for every wrong option; it does not export it"""
 
 
-def _in_our_words(error: Any, params: list[Any], args: list[str]) -> Exception:
+def _in_our_words(error: Any, params: list[Any], args: list[str], ctx: Any) -> UsageError:
     """What is wrong with the options: the names that an unknown one begins, and numbers that are none."""
     if getattr(error, "possibilities", None) is not None:
         names = [name for param in params for name in param.opts if name.startswith(error.option_name)]
@@ -108,9 +108,15 @@ def _in_our_words(error: Any, params: list[Any], args: list[str]) -> Exception:
         _given(param.opts, args) if param is not None and (whole or "valid float" in said or "number" in said) else []
     )
     if not given or _is_number(given[0], whole=whole):
-        return error  # type: ignore[no-any-return]
+        return _in_one_line(error, ctx)
     number = f"{'a whole number' if whole else 'a number'}{EXAMPLES.get(param.name, '')}"  # type: ignore[union-attr]
     return UsageError(f"{param.opts[-1]} must be {number}; got {given[0]!r}")  # type: ignore[union-attr]
+
+
+def _in_one_line(error: Any, ctx: Any) -> UsageError:
+    """What Typer would write in a box, and where to look."""
+    said = " ".join(error.format_message().split()).removesuffix(".").replace("Value error, ", "")
+    return UsageError(f"{said}; see {ctx.command_path} --help")
 
 
 EXAMPLES = {
@@ -147,7 +153,7 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except WrongUsage as error:
-            raise _in_our_words(error, self.get_params(ctx), words) from None
+            raise _in_our_words(error, self.get_params(ctx), words, ctx) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; in its paths, ~ is the home of whoever runs it, also where no shell has seen it."""
@@ -168,8 +174,28 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
+    """A group that says what is wrong with its words in one line, as its commands do."""
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_bool(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:  # Typer shows the help, by an error of this kind
+            return super().parse_args(ctx, args)
+        with _one_line(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _one_line(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_line(ctx: Any) -> Iterator[None]:
+    try:
+        yield
+    except WrongUsage as error:
+        raise _in_one_line(error, ctx) from None
 
 
 def command_group(help: str, **more: Any) -> typer.Typer:

@@ -15,7 +15,7 @@ from numbers import Integral, Rational, Real
 from pathlib import Path
 from typing import TypeVar
 
-from quietrank.errors import PrivacyError, QuietrankError, option
+from quietrank.errors import QuietrankError, UnknownWordError, option
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -26,7 +26,7 @@ def parse(words: type[Word], name: str, argument: object) -> Word:
         return words(argument)  # type: ignore[arg-type]  # anything else is a ValueError as well
     except ValueError:
         known = ", ".join(words)
-        raise PrivacyError(f"{option(name)} must be one of {known}; got {option(name, repr(argument))}") from None
+        raise UnknownWordError(f"{option(name)} must be one of {known}; got {option(name, repr(argument))}") from None
 
 
 def number(argument: object) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from quietrank.errors import PrivacyError, VotesError, either, option
+from quietrank.errors import PrivacyError, VotesError, VotesUsageError, either, option
 from quietrank.promise.arguments import flag
 from quietrank.promise.declare import declare, declare_groups, with_pairs
 from quietrank.promise.items import Items
@@ -390,7 +390,7 @@ def read_votes(
     known = None if items is None else declare(items)
     form = recognise(opened.columns, request, known)
     if (by is None) != (groups is None):
-        raise VotesError(
+        raise VotesUsageError(
             f"say both: {option('by')}, the column of the group, and {option('groups')}, the list of all groups"
         )
     group_of = _group_of(by, flag("by_person", by_person))
@@ -398,9 +398,9 @@ def read_votes(
         require_column(opened.columns, "by", by)
         form = form.with_group(by)
     if (items is None) != flag("items_from_votes", items_from_votes):
-        raise VotesError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
+        raise VotesUsageError(_WHICH_ITEMS if items is None else _BOTH_ITEMS)
     if where is not None and opened.condition is not None:
-        raise VotesError(f"{option('query')} has a WHERE, and {option('where')} is given too; write one condition")
+        raise VotesUsageError(f"{option('query')} has a WHERE, and {option('where')} is given too; write one condition")
     condition = opened.condition if where is None else parse_where(where, opened.columns)
     daily = _daily(opened.columns, day_column, id)
     raw = opened.read((*form.columns, *(condition.columns if condition else ()), *(daily.columns if daily else ())))
@@ -424,7 +424,7 @@ def read_votes(
 def _daily(columns: Sequence[str], day: str | None, vote: str | None) -> Daily | None:
     if day is None:
         if vote is not None:
-            raise VotesError(f"{option('id')} is for boards; add {option('day_column')}, or leave it out")
+            raise VotesUsageError(f"{option('id')} is for boards; add {option('day_column')}, or leave it out")
         return None
     require_column(columns, "day_column", day)
     require_column(columns, "id", vote)
@@ -448,7 +448,7 @@ def _require_no_sets(pairs: Iterable[tuple[object, object]], shape: Shape) -> It
 
 def _group_of(by: str | None, by_person: bool) -> GroupOf:
     if by is None and by_person:
-        raise VotesError(f"{option('by_person', True)} is about groups; add {option('by')}, or leave it out")
+        raise VotesUsageError(f"{option('by_person', True)} is about groups; add {option('by')}, or leave it out")
     return GroupOf.PERSON if by_person else GroupOf.VOTE
 
 

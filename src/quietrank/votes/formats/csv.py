@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from quietrank.errors import VotesError, option
+from quietrank.errors import VotesError, VotesUsageError, option
 from quietrank.votes.formats import header
 from quietrank.votes.formats.scan import (
     PLAIN,
@@ -69,7 +69,7 @@ def _text_file(file: Ready, dialect: Dialect) -> TextFile:
     said, text = _separator(text)
     delimiter = dialect.delimiter if dialect.delimiter is not None else file.delimiter or said or _guessed(text)
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-        raise VotesError(f"{option('delimiter')} must be a single character, such as ';'; got {delimiter!r}")
+        raise VotesUsageError(f"{option('delimiter')} must be a single character, such as ';'; got {delimiter!r}")
     columns, more = header.read(file.name, text, delimiter, dialect.header_rows)
     check_header(file.name, columns, delimiter)
     return TextFile(file, delimiter, columns, (said is not None) + 1 + more)

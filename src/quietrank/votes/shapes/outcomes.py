@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-from quietrank.errors import VotesError, either, option
+from quietrank.errors import VotesUsageError, either, option
 from quietrank.promise.arguments import parse
 from quietrank.votes.cells import first_of, lowered, text, trimmed
 from quietrank.votes.shapes.shape import UNANSWERED
@@ -74,7 +74,9 @@ class Words:
         declared = tuple(_declared(outcomes).items()) if outcomes is not None else ()
         words = tuple(dict.fromkeys(spelt for word in _words(missing) for spelt in spellings(word)))
         if both := sorted(set(words) & {value for value, y in declared if y != UNANSWERED}):
-            raise VotesError(f"{both[0]!r} is in {option('outcomes')} and in {option('missing')}; give it one meaning")
+            raise VotesUsageError(
+                f"{both[0]!r} is in {option('outcomes')} and in {option('missing')}; give it one meaning"
+            )
         return cls(declared, words, parse(BothBad, "bothbad", bothbad), codes=not declared)
 
     @property
@@ -220,10 +222,10 @@ def _words(missing: Missing) -> list[str]:
     if missing is None:
         return []
     if not isinstance(missing, str | Iterable) or isinstance(missing, Mapping | bytes):
-        raise VotesError(f"{option('missing')} must be a list of words; got {option('missing', repr(missing))}")
+        raise VotesUsageError(f"{option('missing')} must be a list of words; got {option('missing', repr(missing))}")
     words = missing.split(",") if isinstance(missing, str) else list(missing)
     if not words:
-        raise VotesError(f"{option('missing')} has no word; give one, or leave it out: an empty answer needs none")
+        raise VotesUsageError(f"{option('missing')} has no word; give one, or leave it out: an empty answer needs none")
     return [_value(word) for word in words]
 
 
@@ -235,20 +237,20 @@ def _declared(outcomes: Outcomes) -> dict[str, int]:
     elif isinstance(outcomes, Mapping):
         pairs = outcomes.items()
     else:
-        raise VotesError(f"{option('outcomes')} must be {_FORM}; got {option('outcomes', repr(outcomes))}")
+        raise VotesUsageError(f"{option('outcomes')} must be {_FORM}; got {option('outcomes', repr(outcomes))}")
     known: dict[str, int] = {}
     for value, target in pairs:
         y = TARGETS.get(str(target).strip().lower())
         if y is None:
-            raise VotesError(
+            raise VotesUsageError(
                 f"{option('outcomes')} gives {_value(value)!r} the meaning {target!r}; the meanings are "
                 f"{', '.join(TARGETS)}"
             )
         for spelt in spellings(_value(value)):
             if known.setdefault(spelt, y) != y:
-                raise VotesError(f"{option('outcomes')} gives {_value(value)!r} two meanings; give it one")
+                raise VotesUsageError(f"{option('outcomes')} gives {_value(value)!r} two meanings; give it one")
     if not known:
-        raise VotesError(f"{option('outcomes')} has no value; give {_FORM}")
+        raise VotesUsageError(f"{option('outcomes')} has no value; give {_FORM}")
     return known
 
 
@@ -259,7 +261,7 @@ _FORM = f"values and their meanings, such as {_EXAMPLE}, or one of {', '.join(CO
 def _pairs(outcomes: str) -> list[tuple[object, object]]:
     parts = [part.rpartition("=") for part in _split(outcomes)]
     if not all(equals for _, equals, _ in parts):
-        raise VotesError(f"{option('outcomes')} must be {_FORM}; got {option('outcomes', repr(outcomes))}")
+        raise VotesUsageError(f"{option('outcomes')} must be {_FORM}; got {option('outcomes', repr(outcomes))}")
     return [(value, target) for value, _, target in parts]
 
 
