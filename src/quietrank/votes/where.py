@@ -305,9 +305,7 @@ def _require_castable(node: Any, value: Any, kind: str) -> None:
     if type(source).__name__ == "Literal" and source.is_string and number and not _is_number(source.this):
         raise _refusal(f"{_sql(source)} is no number; compare with a number, {SECONDS}")
     if _kind(value) == "number" and kind in ("date", "timestamp"):
-        raise _refusal(
-            f"{_sql(source)} is a number, which is not read as a {kind}; compare it with a number, {SECONDS}"
-        )
+        raise _refusal(f"{_sql(source)} is a number, which is no {kind}; compare it with a number, {SECONDS}")
 
 
 def _as_date(node: Any, value: Any, other: Any) -> Any:
