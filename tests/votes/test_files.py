@@ -165,6 +165,19 @@ def test_types_of_names_must_agree(tmp_path: Path) -> None:
         read_votes(tmp_path, ITEMS)
 
 
+def test_a_damaged_parquet_file_is_named_among_others(tmp_path: Path) -> None:
+    """Its ends are those of a Parquet file; the engine names another one."""
+    for part in range(4):
+        columns = {name: [f"{name} {k * (part + 1)}" for k in range(5000)] for name in COLUMNS}
+        pa.parquet.write_table(pa.table(columns), tmp_path / f"part-{part}.parquet")
+    damaged = tmp_path / "part-2.parquet"
+    data = bytearray(damaged.read_bytes())
+    data[10 : len(data) // 2] = b"\xff" * (len(data) // 2 - 10)
+    damaged.write_bytes(data)
+    with pytest.raises(VotesError, match=r"^\S*part-2\.parquet cannot be read"):
+        counted(read_votes(tmp_path, ITEMS, skip_invalid=True))
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "json", "parquet", "csv.zst", "xlsx"])
 @pytest.mark.few(2)
 def test_a_bad_row_is_found_in_its_file(ending: str, tmp_path: Path) -> None:

@@ -62,3 +62,18 @@ def test_python_objects_are_of_one_kind(last: object) -> None:
     """A date beside a time was read as whichever came first."""
     with pytest.raises(qr.QuietrankError, match="'g' has cells of several types"):
         weight({"g": [dt.date(2026, 1, 1), dt.date(2026, 1, 2), None, last]}, where="g = '7'")
+
+
+def test_what_duckdb_gives_is_read_as_a_table_or_names_the_remedy() -> None:
+    """A reader of Arrow's is read once; a relation or a connection says what to give instead."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE votes AS SELECT 'p' AS person, 'x' AS winner, 'y' AS loser")
+    relation = connection.table("votes")
+    table = relation.to_arrow_table()
+    for source in (table, table.to_reader()):
+        assert qr.check(read_votes(source, ["x", "y"])).rows == 1
+    for source in (relation, connection):
+        with pytest.raises(qr.QuietrankError, match=r"give relation.to_arrow_table\(\) or relation.pl\(\)"):
+            read_votes(source, ["x", "y"])

@@ -150,6 +150,25 @@ def test_everything_else_is_refused(condition: str) -> None:
         parse_where(condition, opened.columns).marked(opened)
 
 
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("f > '2026-09-15'", "f is a number and '2026-09-15' a text.*; compare with a number, .* seconds since 1970"),
+        ("f > CAST('2026-09-15' AS DOUBLE)", "'2026-09-15' is no number; compare with a number"),
+        (
+            "CAST(f AS TIMESTAMP) > '2026-09-15'",
+            "f is a number, which is no timestamp; .* seconds since 1970",
+        ),
+        ("CAST(n AS DATE) > '2026-09-15'", "n is a number, which is no date"),
+        ("f > '5'", r"write CAST\('5' AS DOUBLE\)"),
+    ],
+)
+def test_a_moment_beside_a_number_names_the_condition_and_what_to_write(condition: str, reason: str) -> None:
+    opened = _opened()
+    with pytest.raises(VotesError, match=f"where: .*{reason}"):
+        parse_where(condition, opened.columns).marked(opened)
+
+
 def test_cells_of_a_csv_file_are_text(tmp_path: Path) -> None:
     """Numbers are compared after an explicit cast; a cell that is no number is an error, and no result."""
     (tmp_path / "v.csv").write_text("winner,loser,n\nx,y,9\nx,y,10\ny,x,\n")

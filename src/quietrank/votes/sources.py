@@ -15,8 +15,9 @@ from quietrank.votes import databases, files, frames, paths, watch
 from quietrank.votes.databases import Place
 from quietrank.votes.engines import SPARK, engine_of
 from quietrank.votes.formats.csv import ragged_rows
+from quietrank.votes.formats.parquet import first_damaged
 from quietrank.votes.formats.preflib import Codes
-from quietrank.votes.formats.scan import Dialect, first_line
+from quietrank.votes.formats.scan import Dialect, Ready, first_line
 from quietrank.votes.formats.text import first_undecodable, mixed_ends
 from quietrank.votes.private import Resources
 from quietrank.votes.queries import MadeFrom, assumed_of
@@ -60,11 +61,17 @@ def open_votes(source: object, dialect: Dialect, place: Place, resources: Resour
         return _opened(files.Source(table, None, "an Ibis table", engine, assumed=assumed_of(table, engine)))
     if library in frames.LIBRARIES:
         data: Any = source
-        frame = data.collect() if type(data).__name__ == "LazyFrame" else data
+        whole = {"LazyFrame": "collect", "RecordBatchReader": "read_all"}.get(type(data).__name__)
+        frame = data if whole is None else getattr(data, whole)()
         names = getattr(frame, "column_names" if library == "pyarrow" else "columns", None)
         if names is not None:
             columns = tuple(map(str, names))
             return Opened(columns, lambda needed: _copied(frame, library, columns, needed, resources))
+    if library in ("duckdb", "_duckdb"):
+        raise VotesError(
+            f"cannot read votes from a {type(source).__name__} of DuckDB, whose rows are there once; give "
+            f"relation.to_arrow_table() or relation.pl(), or {option('connect')} and {option('table')} to count there"
+        )
     kind = f"{library}.{type(source).__name__}" if library in frames.LIBRARIES else type(source).__name__
     raise VotesError(f"cannot read votes from a {kind}; give a path, a list of paths, a data frame or an Ibis table")
 
@@ -174,4 +181,11 @@ def _unreadable(source: files.Source, error: Exception) -> VotesError:
                 f"{text.file.name} has rows that do not fit its header, such as {'; '.join(bad)}; fix them, "
                 f"or say which character separates the columns with {option('delimiter')}"
             )
-    return VotesError(f"{source.name} cannot be read ({source.in_words(first_line(error))}); fix the file")
+    name = damaged.name if (damaged := _damaged(source)) else source.name
+    return VotesError(f"{name} cannot be read ({source.in_words(first_line(error))}); fix the file")
+
+
+def _damaged(source: files.Source) -> Ready | None:
+    """The first of several Parquet files that cannot be read by itself."""
+    are_parquet = source.ours and all(file.path.suffix in (".parquet", ".pq") for file in source.ready)
+    return first_damaged(source.ready) if are_parquet and len(source.ready) > 1 else None

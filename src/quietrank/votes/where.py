@@ -26,6 +26,7 @@ LONGEST = 10_000
 PASSES = "__quietrank_passes__"
 """the column that says whether a row meets the condition"""
 
+SECONDS = "for a moment most often the seconds since 1970, such as 1789430400"
 EXAMPLE = "\"language = 'de' and day >= '2026-01-01'\""
 ALLOWED = (
     "columns, text in 'single quotes', numbers, = <> < <= > >=, AND, OR, NOT, IN (…), BETWEEN, LIKE, ILIKE, IS NULL, "
@@ -244,6 +245,7 @@ class _Reader:
             raise _not_allowed(node)
         if value.type().is_string() and _TYPES[name] != "string" and self._engine is SQLITE:
             raise _refusal("SQLite turns text that is no number into 0 without a word; convert the column beforehand")
+        _require_castable(node, value, _TYPES[name])
         # One gap makes a column of whole numbers floating point, and every other 7 in it 7.0: as text it stays 7.
         return as_text(value) if _TYPES[name] == "string" else value.cast(_TYPES[name])
 
@@ -283,7 +285,27 @@ class _Reader:
 
 
 def _as_number(node: Any) -> str:
+    """What to write instead of a text that is to be a number."""
+    if type(node).__name__ == "Literal" and not _is_number(node.this):
+        return f"compare with a number, {SECONDS}"
     return f"write CAST({_sql(node)} AS DOUBLE)"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _require_castable(node: Any, value: Any, kind: str) -> None:
+    """Refuse a cast that cannot be done: the condition is wrong then, and not the votes."""
+    source, number = node.this, kind in ("int64", "float64")
+    if type(source).__name__ == "Literal" and source.is_string and number and not _is_number(source.this):
+        raise _refusal(f"{_sql(source)} is no number; compare with a number, {SECONDS}")
+    if _kind(value) == "number" and kind in ("date", "timestamp"):
+        raise _refusal(f"{_sql(source)} is a number, which is no {kind}; compare it with a number, {SECONDS}")
 
 
 def _as_date(node: Any, value: Any, other: Any) -> Any:
@@ -333,5 +355,6 @@ _TEXT: dict[str, Callable[[Any], Any]] = {
 }
 _TYPES = {
     "INT": "int64", "BIGINT": "int64", "SMALLINT": "int64", "TINYINT": "int64", "FLOAT": "float64",
-    "DOUBLE": "float64", "DATE": "date", "TIMESTAMP": "timestamp", "TEXT": "string", "VARCHAR": "string",
+    "DOUBLE": "float64", "DATE": "date", "TIMESTAMP": "timestamp", "TIMESTAMPNTZ": "timestamp",
+    "TEXT": "string", "VARCHAR": "string",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 from quietrank.errors import VotesError
 from quietrank.votes.formats.scan import PLAIN, Ready, Scan, literals, require_same
+from quietrank.votes.private import start_engine
 
 MARK = b"PAR1"
 
@@ -49,6 +50,21 @@ def _schema(file: Ready) -> dict[str, Any]:
     except (pa.ArrowException, OSError, ValueError):
         raise _not_parquet(file) from None
     return dict(zip(schema.names, schema.types, strict=True))
+
+
+def first_damaged(ready: Sequence[Ready]) -> Ready | None:
+    """The first file of which not every cell can be read; for an error message, after a query has failed."""
+    import duckdb
+
+    connection = start_engine().connection.con
+    for file in ready:
+        try:
+            connection.execute(
+                f"SELECT bit_xor(hash(v)) FROM read_parquet({literals([file])}, {PLAIN}) AS v"
+            ).fetchall()
+        except duckdb.Error:
+            return file
+    return None
 
 
 def _not_parquet(file: Ready) -> VotesError:
