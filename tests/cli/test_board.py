@@ -108,6 +108,25 @@ def test_a_new_board_says_when_it_begins(tmp_path: Path, run: Run) -> None:
     assert err.startswith("first day 2026-01-05\n")
 
 
+def test_a_board_that_exists_is_refused_at_once(board: Path, run: Run) -> None:
+    """Without a word on when a new one would begin."""
+    words = ("--items", "a,b", "--epsilon", 2, "--delta", 1e-6, "--ledger", board.parent / "budget.db")
+    code, _, err = call(run, "new", board, *words)
+    assert (code, "exists already" in err, "first week" in err) == (1, True, False)
+
+
+def test_changes_need_two_weeks(board: Path, run: Run, tmp_path: Path) -> None:
+    """An empty board says that nothing is published, and the first week that there is none before."""
+    (tmp_path / "empty").mkdir()
+    words = ("--items", "a,b", "--epsilon", 1, "--delta", 1e-6, "--ledger", tmp_path / "empty/budget.db")
+    run("ledger", "new", tmp_path / "empty/budget.db", "--data", "x", "--unit", "person", "--epsilon", 1, "--delta", 1e-6)
+    assert call(run, "new", tmp_path / "empty/board", *words)[0] == 0
+    code, _, err = call(run, "show", tmp_path / "empty/board", "--since", 4)
+    assert (code, "nothing is published yet" in err) == (1, True), err
+    code, _, err = call(run, "show", board, "--since", 1, "--day", 1)
+    assert (code, "none is published before week 1" in " ".join(err.split())) == (1, True), err
+
+
 def test_an_exhausted_ledger_says_so_first(board: Path, run: Run) -> None:
     """Not that δ is too large, when no ε is left either."""
     words = ("--items", "a,b", "--epsilon", 2, "--delta", 1e-6, "--ledger", board.parent / "budget.db")
@@ -165,9 +184,11 @@ def _elo_is_log_odds_times_its_factor(log_odds: dict[str, Any], board: Path, run
         (("update", "{board}", "{votes}"), 2, "--day-column"),
         (("update", "{board}", "{votes}", "--day-column", "when"), 1, "no column 'when'"),
         (("update", "{board}", "{votes}", "--day-column", "tstamp", "--items", "a,b"), 2, "fixed when a board is made"),
+        (("update", "{board}", "{votes}", "--day-column", "tstamp"), 1, "use --id vote again"),
+        (("update", "{board}", "{votes}", "--day-column", "winner"), 1, "use --day-column tstamp again"),
         (("update", "{board}", "{votes}", "--day-column", "tstamp", "--until", "2999-01-01"), 1, "that is over"),
         (("show", "{board}", "--day", "9"), 1, "there is no week 9"),
-        (("show", "{board}", "--since", "2"), 1, "earlier day"),
+        (("show", "{board}", "--since", "2"), 1, "an earlier week than 2"),
         (("show", "{board}", "--since", "1", "--scale", "probability"), 1, "a change has no --scale probability"),
         (("show", "{board}", "--since", "1", "--scale", "elo", "--anchor", "m1=1"), 2, "--anchor has nothing to do"),
         (("show", "{board}", "--since", "1", "--out", "r.json"), 2, "--out has nothing to do"),

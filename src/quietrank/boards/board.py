@@ -21,6 +21,7 @@ from quietrank.boards import public_file
 from quietrank.boards.changes import Changes, changes
 from quietrank.boards.history import Reading, tally_of, without
 from quietrank.boards.log import Log, Terms
+from quietrank.boards.rules import Rules
 from quietrank.crossing import cross_board, cross_day, with_draws
 from quietrank.errors import BoardError, VotesUsageError, option
 from quietrank.estimate.noisy import GroupedTally, NoisyTally
@@ -36,7 +37,7 @@ from quietrank.publish.release import Release
 from quietrank.publish.view import USUAL_LEVEL, Anchor, ScaleWord, View
 from quietrank.statistics.method import MethodWord
 from quietrank.votes.daily import kept as kept_files
-from quietrank.votes.daily.arrivals import arrivals
+from quietrank.votes.daily.arrivals import arrivals, require_known
 from quietrank.votes.daily.kept import Kept, unusable
 from quietrank.votes.daily.limits import Draws, Encoded
 from quietrank.votes.read import Votes, read_votes
@@ -296,27 +297,38 @@ class Board:
         ledger   where the ledger is now, if it was moved
 
         Votes that come late count on the first day that is published after they were seen; a vote that was counted
-        stays counted, whatever becomes of its row.
+        stays counted, whatever becomes of its row. The first update that publishes a day fixes `person`, `day_column`,
+        `id`, `shape` and `where`: one that differs is refused.
         """
         votes = self._read(source, reading)
         last = self._last_over(until)
+        require_known(votes)
+        rules = Rules.of(votes)
         with self._confidential() as kept:
-            secret, book = kept.secret, self._settle(kept, ledger)
-        if last <= self.days:
+            secret = kept.secret
+            self._settle(kept, ledger)
+        self._require_same(rules)
+        if self.days == self.terms.horizon:
             return []
         assumed = votes.source.assumed
-        if assumed is not None and assumed not in self.log.assumed:
+        if last > self.days and assumed is not None and assumed not in self.log.assumed:
             self._append(lambda log: log.with_assumption(assumed), ledger)
+        # Also if no day is due: a wrong column is better known now than on the day when it matters.
         with arrivals(votes, self.terms.calendar, secret) as db, self._confidential(db) as kept:
             book = self._settle(kept, ledger)
-            first = self.days + 1
-            flaws = kept.take(first, last, self.log.since)
+            self._require_same(rules)
+            days = list(range(self.days + 1, last + 1))
+            flaws = kept.take(days[0], last, self.log.since) if days else kept.undated()
             if flaws and not votes.skip_invalid:
                 raise unusable(flaws)
-            days = list(range(first, last + 1))
             for _ in days:
-                self._publish_next(kept, book)
+                self._publish_next(kept, book, rules)
         return days
+
+    def _require_same(self, rules: Rules) -> None:
+        """Refuse votes that are read by other rules than those that were counted."""
+        if self.log.rules is not None:
+            self.log.rules.require_same(rules)
 
     def add_items(self, names: Iterable[object], *, ledger: str | Path | None = None) -> None:
         """List more items, from the next day on; votes on them from before are not counted."""
@@ -351,8 +363,10 @@ class Board:
 
     # ---- one day ----------------------------------------------------------------------------------------------------
 
-    def _publish_next(self, kept: Kept, book: BudgetLedger) -> None:
-        """Count, bound, encode, draw and commit one day; then note it in the ledger, then show it."""
+    def _publish_next(self, kept: Kept, book: BudgetLedger, rules: Rules) -> None:
+        """Count, bound, encode, draw and commit one day; then note it in the ledger, then show it.
+
+        With the first day, the rules by which its votes were read: an update that counts nothing fixes nothing."""
         noise, day = self.terms.noise, self.days + 1
         with kept.transaction():
             kept.count(day, noise.gram(day), noise.limit)
@@ -360,8 +374,10 @@ class Board:
             net_wins, exposures = self._draw(encoded, noise)
             if noise.keeps_draws:
                 kept.keep(encoded.draws, self.log.listed(day))
-            longer = self.log.with_day(net_wins, exposures)
-            kept.write(longer.lines[-1])
+            log = self.log.with_rules(rules) if self.log.rules is None else self.log
+            longer = log.with_day(net_wins, exposures)
+            for line in longer.lines[len(self.log.lines) :]:
+                kept.write(line)
         self._show(longer, book)
 
     def _draw(self, encoded: Encoded, noise: BoardNoise) -> tuple[Integers, Integers]:

@@ -113,8 +113,7 @@ def signed(value: float, form: str) -> str:
 
 def changes(log: Log, day: int, since: int, level: float, part: int = 0) -> Changes:
     """The change of each item's Bradley–Terry score, of the items that were listed on both days and are not retired."""
-    if not 1 <= since < day:
-        raise BoardError(f"a change is since an earlier day than {day}, from 1 on; got {since}")
+    _require_earlier(log, day, since)
     both = len(Reading(log, since, part).since)
     now, before = (_Fitted.of(Reading(log, at, part), both) for at in (day, since))
     noise = np.zeros(both)
@@ -138,6 +137,17 @@ def changes(log: Log, day: int, since: int, level: float, part: int = 0) -> Chan
             if log.items[k] not in log.retired
         ),
     )  # fmt: skip
+
+
+def _require_earlier(log: Log, day: int, since: int) -> None:
+    """Refuse a change since a day that is not before the other one."""
+    every = log.terms.every
+    if not log.days:
+        raise BoardError(f"nothing is published yet; the first change is there after the second {every}")
+    if day == 1:
+        raise BoardError(f"a change is since an earlier {every}, and none is published before {every} 1")
+    if not 1 <= since < day:
+        raise BoardError(f"a change is since an earlier {every} than {day}, from 1 on; got {since}")
 
 
 @dataclass(frozen=True, eq=False)

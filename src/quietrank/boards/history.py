@@ -82,10 +82,12 @@ class Reading:
         }  # fmt: skip
         relative, draws = tuple((spreads / sigma).tolist()), noise.equal_draws(self.day)
         law = BoardLaw(noise.statistic, n, sigma, float(share), relative, draws)
+        where = None if self.log.rules is None else self.log.rules.where
         return NoisyTally(
             Items(self.log.items[:n]), terms.privacy, noise.statistic, np.round(values).astype(np.int64), FINE, share,
             noise.name, tuple(figures.items()), law, None, None, None, rows_skipped=False,
             notes=(self._about_the_board(), *self.log.assumed), ledger_entry=self.log.entry, met=self._met(),
+            where=where,
         )  # fmt: skip
 
     def _about_the_board(self) -> str:

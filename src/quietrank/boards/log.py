@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from quietrank.arrays import Integers
+from quietrank.boards.rules import Rules
 from quietrank.errors import BoardError
 from quietrank.ledger.records import canonical, chained
 from quietrank.mechanisms.horizon import BoardNoise
@@ -117,6 +118,8 @@ class Log:
     retired: frozenset[str] = frozenset()
     assumed: tuple[str, ...] = ()
     """what was assumed about where votes came from, each time that votes were read"""
+    rules: Rules | None = None
+    """how votes are read, from the first day that was counted by these rules; earlier boards did not write them down"""
     days: tuple[Day, ...] = ()
     head: str = ""
     lines: tuple[str, ...] = field(default=(), repr=False)
@@ -175,6 +178,9 @@ class Log:
     def with_assumption(self, sentence: str) -> Log:
         return self._with({"assumed": sentence})
 
+    def with_rules(self, rules: Rules) -> Log:
+        return self._with({"rules": rules.to_dict()})
+
     def _with(self, content: dict[str, Any]) -> Log:
         head = chained(self.head, canonical(content))
         longer = replace(self, head=head, lines=(*self.lines, _line(content, head)))
@@ -189,6 +195,10 @@ class Log:
             return replace(longer, retired=self.retired | frozenset(content["retired"]))
         if "assumed" in content:
             return replace(longer, assumed=(*self.assumed, str(content["assumed"])))
+        if "rules" in content:
+            if self.rules is not None:
+                raise ValueError("how votes are read is fixed once")
+            return replace(longer, rules=Rules(**content["rules"]))
         size = self.listed(len(self.days) + 1) * len(self.terms.groups or ("",))
         net_wins, exposures = (np.array(content[name], dtype=np.int64) for name in ("net_wins", "exposures"))
         if content["day"] != len(self.days) + 1 or not len(net_wins) == len(exposures) == size:

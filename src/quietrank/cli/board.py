@@ -67,7 +67,8 @@ def new(
     with options.command_line():
         promised(epsilon, delta, pure, clip, max_per_person, neighbours)
         begins = QuietrankError(first_period(start, every)).in_options()
-    tell(begins)
+    if not (board.exists() or confidential(board).exists()):
+        tell(begins)
     made = Board.create(
         board, parse_items(items), epsilon=epsilon, delta=delta, ledger=ledger, horizon=horizon, every=every, pure=pure,
         clip=clip, max_per_person=max_per_person, neighbours=neighbours, start=start, window=window, by=by,

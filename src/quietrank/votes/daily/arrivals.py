@@ -51,7 +51,7 @@ class Calendar:
 @contextmanager
 def arrivals(votes: Votes, calendar: Calendar, secret: bytes) -> Iterator[Any]:
     """A connection to our own engine, in which `ARRIVED` is one reading of the votes."""
-    _require_known(votes)
+    require_known(votes)
     with ExitStack() as stack:
         connection, staged = stack.enter_context(_staged(votes))
         votes.source.require_unchanged()
@@ -63,7 +63,7 @@ def arrivals(votes: Votes, calendar: Calendar, secret: bytes) -> Iterator[Any]:
         yield connection
 
 
-def _require_known(votes: Votes) -> None:
+def require_known(votes: Votes) -> None:
     """Refuse votes of which it is not known, night after night, whose they are; and those that are not on pairs."""
     votes.require_person()
     if votes.shape.person is None:

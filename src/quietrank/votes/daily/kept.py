@@ -146,6 +146,15 @@ class Kept:
         self.db.execute(f"DELETE FROM fresh WHERE flaw <> {NO_FLAW} OR day IS NULL")
         return {int(flaw): int(rows) for flaw, rows in flaws if flaw > NO_FLAW}
 
+    def undated(self) -> dict[int, int]:
+        """How many of the new rows have a day that cannot be read; nothing else is judged before a day is due."""
+        ((rows,),) = self.db.execute(
+            f"""SELECT count(*) FROM {ARRIVED} arrived WHERE flaw = {NO_FLAW} AND day IS NULL
+              AND NOT EXISTS (SELECT 1 FROM kept.counted c WHERE c.person = arrived.person AND c.vote = arrived.vote)
+              AND NOT EXISTS (SELECT 1 FROM kept.gone g WHERE g.person = arrived.person)"""
+        ).fetchall()
+        return {NO_DAY: int(rows)} if rows else {}
+
     # ---- one day ----------------------------------------------------------------------------------------------------
 
     def count(self, day: int, gram: Sequence[int], limit: Limit) -> None:
