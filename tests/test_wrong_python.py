@@ -284,7 +284,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     **{
         f"anchor {value!r}": (
             of(lambda w, value: qr.rank(w.votes, VOTE, method="bradley-terry", scale="elo", anchor=value), value),
-            "^anchor must be an item and its score, such as item=1000",
+            r"^anchor must be an item and its score, such as \('item', 1000\)",
         )
         for value in (3, "x", "x=", ("x",), ("x", "much"), ("x", NAN), (1, 1000), ["x", 1000], b"x=1000", True)
     },

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Run
+from tests.helpers import write_csv
 
 
 def test_check_counts_and_says_it_is_confidential(run: Run, votes: Path) -> None:
@@ -61,3 +62,13 @@ def test_home_is_expanded_where_no_shell_has_seen_it(run: Run, tmp_path: Path, m
     assert ranked.code == 0, ranked.stderr
     assert (tmp_path / "release.json").is_file()
     assert "Elo score" in ranked.stdout
+
+
+def test_two_columns_that_could_name_people_are_mentioned(run: Run, tmp_path: Path) -> None:
+    """`rank --unit person` would refuse them."""
+    table = write_csv(tmp_path / "two.csv", [("1", "7", "x", "y")], ("judge", "user_id", "winner", "loser"))
+    said = "more than one column could name the person: judge, user_id; name it with --person"
+    assert f"note: {said}\n" in run("check", table).stdout
+    assert "could name the person" not in run("check", table, "--person", "judge").stdout
+    refused = run("check", table, "--unit", "person")
+    assert (refused.code, "more than one column" in refused.stderr) == (1, True)

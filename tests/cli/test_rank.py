@@ -5,12 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from quietrank.errors import ReleaseError
+from quietrank.publish.files import reserved
 from quietrank.publish.release import Release
+from quietrank.votes.hints import same_content
+from quietrank.votes.read import read_votes
 from tests.cli.running import BY_GROUP, COLUMNS, GOOD, PEOPLE, VOTE, Outcome, Run
 from tests.helpers import write_csv
 
@@ -176,8 +183,8 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
     "epsilon inf": (("--unit", "comparison", "--epsilon", "inf", "--items", "x,y,z"), 2, "--epsilon inf"),
     "L 0": ((*PEOPLE[:4], "--max-per-person", "0", "--items", "x,y,z"), 2, "--max-per-person 0"),
     "no L": (("--unit", "person", "--epsilon", "1", "--items", "x,y,z"), 2, "needs --max-per-person"),
-    "no items": (VOTE, 1, "--items-from-votes"),
-    "both items": ((*VOTE, "--items", "x,y", "--items-from-votes"), 1, "one of the two"),
+    "no items": (VOTE, 2, "--items-from-votes"),
+    "both items": ((*VOTE, "--items", "x,y", "--items-from-votes"), 2, "one of the two"),
     "items twice": ((*VOTE, "--items", "x,y,z,x"), 1, "declared twice"),
     "one item": ((*VOTE, "--items", "x,"), 1, "empty name"),
     "no items file": ((*VOTE, "--items", "nowhere.txt"), 1, "there is no file nowhere.txt"),
@@ -439,3 +446,98 @@ def test_exact_values_are_for_the_data_holder(
     public = (result.stdout, figure.read_text(encoding="utf-8"), out.read_text(encoding="utf-8"))
     assert not any("CONFIDENTIAL" in text or "exact" in text.lower() for text in public)
     assert figure.read_text(encoding="utf-8") != exact.read_text(encoding="utf-8")
+
+
+def _ledger(run: Run, path: Path) -> Path:
+    run("ledger", "new", path, "--epsilon", 3, "--data", "votes", "--unit", "comparison")
+    return path
+
+
+def _payments(run: Run, ledger: Path) -> int:
+    return len(json.loads(run("ledger", "show", ledger, "--format", "json").stdout)["entries"])
+
+
+@pytest.mark.parametrize("option", ["--out", "--save-tally", "--report"])
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["once", "overwrite"])
+def test_of_two_runs_with_one_output_only_one_pays(
+    run: Run, votes: Path, tmp_path: Path, option: str, overwrite: tuple[str, ...]
+) -> None:
+    """The other is refused before its payment, while the first is at it; no lock stays behind."""
+    ledger, out = _ledger(run, tmp_path / "budget.db"), tmp_path / ("r.html" if option == "--report" else "r.json")
+    words = ("rank", votes, *VOTE, "--items", "x,y,z", "--ledger", ledger, option, out, *overwrite)
+    with reserved(out):
+        refused = run(*words)
+    assert (refused.code, refused.stdout) == (1, "")
+    assert f"another run is about to write {out}; wait for it" in refused.stderr
+    assert (_payments(run, ledger), out.exists()) == (0, False)
+    assert run(*words).code == 0
+    assert _payments(run, ledger) == 1
+    assert not list(tmp_path.glob(".quietrank-*"))
+
+
+def test_an_output_that_came_meanwhile_is_seen_before_the_payment(
+    run: Run, votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other run was done between the first look and the reservation."""
+    ledger, out = _ledger(run, tmp_path / "budget.db"), tmp_path / "r.json"
+
+    @contextmanager
+    def late(*paths: Path | None) -> Iterator[None]:
+        out.write_text('{"format": "quietrank/release/1"}')
+        with reserved(*paths):
+            yield
+
+    monkeypatch.setattr("quietrank.cli.rank.reserved", late)
+    refused = run("rank", votes, *VOTE, "--items", "x,y,z", "--ledger", ledger, "--out", out)
+    assert refused.code == 1
+    assert "exists already" in refused.stderr
+    assert _payments(run, ledger) == 0
+
+
+RESERVES = """
+import os, signal, sys
+from pathlib import Path
+from quietrank.publish.files import reserved
+with reserved(Path(sys.argv[1])):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_what_a_crash_leaves_stops_nobody(run: Run, votes: Path, tmp_path: Path) -> None:
+    """The lock goes with the process; the file that had it is used again, and removed."""
+    out = tmp_path / "r.json"
+    subprocess.run([sys.executable, "-c", RESERVES, str(out)], check=False, timeout=60)
+    assert list(tmp_path.glob(".quietrank-*.lock"))
+    assert run("rank", votes, *VOTE, "--items", "x,y,z", "--out", out).code == 0
+    assert not list(tmp_path.glob(".quietrank-*"))
+
+
+def test_parts_that_were_delivered_twice_are_mentioned(run: Run, votes: Path, tmp_path: Path) -> None:
+    """For the data holder only, and not where that would take long."""
+    again = tmp_path / "again.csv"
+    again.write_bytes(votes.read_bytes())
+    result = run("rank", votes, again, *VOTE, "--items", "x,y,z")
+    assert f"For you only: {votes} has the same content as {again}: votes in both count twice." in result.stderr
+    assert "same content" not in result.stdout
+    assert "same content" not in run("rank", votes, *VOTE, "--items", "x,y,z").stderr
+    two = read_votes([votes, again], ["x", "y", "z"])
+    assert len(same_content(two)) == len(same_content(two, most=2 * again.stat().st_size)) == 1
+    assert same_content(two, most=2 * again.stat().st_size - 1) == ()
+
+
+def test_a_history_of_long_names_fits_into_a_log_file(
+    run: Run, lands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line of more than 120 letters, and no column left out."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    ledger = tmp_path / "budget.db"
+    run("ledger", "new", ledger, "--epsilon", 4, "--delta", 1e-6, "--data", "votes", "--unit", "person")
+    words = ("--unit", "person", "--epsilon", 0.5, "--delta", 1e-7, "--max-per-person", 20, "--ties", "davidson")
+    made = run("rank", lands, "--items", "x,y,z", *words, *BY_GROUP, "--method", "bradley-terry", "--mechanism",
+               "gaussian", "--ledger", ledger)  # fmt: skip
+    assert made.code == 0, made.stderr
+    shown = run("ledger", "show", ledger).stdout
+    assert max(map(len, shown.splitlines())) <= 120
+    assert "remaining" in shown
+    assert "No room for" not in shown

@@ -68,7 +68,8 @@ CASES = {
     ),
     "many runs": (
         release([(1, 1), (2, 3), (2, 3), (4, 5), (4, 5), (6, 8), (6, 8), (6, 8)], [1, 2, 2, 3, 3, 4, 4, 4]),
-        "London is first; 4 of these 8 items cannot be told apart from the first of their tier at 90 % confidence.",
+        "London is first; these 8 items form 4 tiers, and within a tier none can be told apart from its first at 90 % "
+        "confidence.",
     ),
     "two may be first": (
         release([(1, 2), (1, 2), (3, 3)], [1, 1, 2]),

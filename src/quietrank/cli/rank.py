@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ from quietrank.cli import options
 from quietrank.cli.deliver import Files, Pictures, check_pictures, check_releases, deliver
 from quietrank.cli.options import Format, VotesOptions, choice, command_line, counting, reads_votes
 from quietrank.errors import QuietrankError, UsageError, option
-from quietrank.publish.files import TALLY
+from quietrank.publish.files import TALLY, reserved
 from quietrank.render.screen import progress, tell, warn
 
 if TYPE_CHECKING:
@@ -138,35 +139,41 @@ def rank(
         if save_tally is not None and request is not None:
             request = request.of_counts()
     reads = (*source.reads(), ledger)
-    check_releases(out, save_tally, report, overwrite=overwrite, reads=reads)
+    check = partial(check_releases, out, save_tally, report, overwrite=overwrite, reads=reads)
+    check()
     check_pictures(plot_theme, plot=plot, compare_exact=compare_exact, overwrite=overwrite, reads=reads)
-    files = Files(overwrite)
-    budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
-    release: Release | GroupedRelease | TopRelease
-    with counting("opening votes"):
-        votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups, by_person=by_person)
-        # Looked up before anything is paid for, shown afterwards.
-        warnings = [_who_is_protected(votes, privacy), _what_is_skipped(votes, privacy)]
+    with reserved(out, save_tally, report):
+        check()  # another run may have written them before this one had their names
+        files = Files(overwrite)
+        budget = None if ledger is None else _open_ledger(ledger)  # refused before the votes are read
+        release: Release | GroupedRelease | TopRelease
+        with counting("opening votes"):
+            votes = source.read(skip_invalid=skip_invalid, by=by, groups=groups, by_person=by_person)
+            # Looked up before anything is paid for, shown afterwards.
+            warnings = [_who_is_protected(votes, privacy), _what_is_skipped(votes, privacy), _what_is_doubled(votes)]
+            if request is not None:
+                tally = pipeline.make_tally(votes, privacy, request, budget, to_save=save_tally is not None)
+                if save_tally is not None:
+                    files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
         if request is not None:
-            tally = pipeline.make_tally(votes, privacy, request, budget, to_save=save_tally is not None)
-            if save_tally is not None:
-                files.write(save_tally, tally.to_json(), TALLY)  # before anything else is done with it
-    if request is not None:
-        with progress("comparing items …") as tell_progress:
-            release = pipeline.release_of(tally, request, tell_progress)
-    elif selection is not None:
-        with progress("simulating, counting and selecting …") as tell_progress:
-            release = pipeline.make_top(votes, privacy, selection, budget, tell_progress)
-    pictures = _pictures(release, votes, plot, compare_exact, plot_theme)
-    try:
-        remaining = _remaining(budget) if budget is not None and show_budget else None
-        deliver(release, format, out, files, pictures=pictures, report=report, remaining=remaining, paid=True)
-    finally:
-        for warning in filter(None, warnings):
-            tell(warning)
-        if budget is not None:
-            _tell_payment(budget, release)
+            with progress("comparing items …") as tell_progress:
+                release = pipeline.release_of(tally, request, tell_progress)
+        elif selection is not None:
+            with progress("simulating, counting and selecting …") as tell_progress:
+                release = pipeline.make_top(votes, privacy, selection, budget, tell_progress)
+        pictures = _pictures(release, votes, plot, compare_exact, plot_theme)
+        try:
+            remaining = _remaining(budget) if budget is not None and show_budget else None
+            deliver(release, format, out, files, pictures=pictures, report=report, remaining=remaining, paid=True)
+        finally:
+            for warning in filter(None, warnings):
+                tell(warning)
+            if budget is not None:
+                _tell_payment(budget, release)
 
+
+MOST_COMPARED = 2**28
+"""bytes of files that are compared with each other before a release"""
 
 USUAL_WORDS = {
     "ties": "half", "gamma": "auto", "calibration": "tight", "link": "logistic", "level": 0.9, "scale": "log-odds",
@@ -271,6 +278,15 @@ def _what_is_skipped(votes: Votes, privacy: Privacy) -> str | None:
     reasons = "; ".join(f"{flaw}: {count}" for flaw, count in flaws.items())
     said = f"For you only: {number or 'no'} row{'s' * (number != 1)} skipped{f' ({reasons})' * bool(reasons)}"
     return said + (f"; {tied} with an outcome that cannot be read counted as ties" * bool(tied)) + "."
+
+
+def _what_is_doubled(votes: Votes) -> str | None:
+    """Parts that were delivered twice, for the data holder to know."""
+    from quietrank.votes.hints import same_content
+
+    lines = same_content(votes, most=MOST_COMPARED)
+    more = f" ({len(lines)} such files; see quietrank check)" if len(lines) > 1 else ""
+    return f"For you only: {lines[0]}{more}." if lines else None
 
 
 def _remaining(budget: BudgetLedger) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from quietrank.ledger.book import BudgetLedger
+
+
+WIDEST = 40
+"""letters of a description that fit beside the other columns"""
 
 
 @dataclass(frozen=True)
@@ -113,8 +118,16 @@ def _table(entries: tuple[Entry, ...]) -> Table:
     table = FittingTable(box=box.SIMPLE_HEAD, keep=3)
     for name in ("", "when", "what", "unit", "promise", "cost", "remaining"):
         table.add_column(name, justify="right" if name in ("", "remaining") else "left", overflow="fold")
-    for id_, when, what, unit, neighbours, *sums in map(_cells, entries):
+    narrow = any(len(entry.what) > WIDEST for entry in entries)
+    for id_, when, what, unit, neighbours, promise, *sums in map(_cells, entries):
         number, minute = id_.partition("-")[0], when[:16].replace("T", " ")
-        cells = (number, minute, what, f"{unit}, {neighbours}", *sums)
-        table.add_row(*(Text(visible(cell)) for cell in cells))
+        cells = (number, minute, what, f"{unit}, {neighbours}", promise, *sums)
+        table.add_row(*(Text(_in_lines(visible(cell)) if narrow else visible(cell)) for cell in cells))
     return table
+
+
+def _in_lines(cell: str) -> str:
+    """A long cell in lines, and a promise or a unit in its parts, so that a log file has lines of 120 letters."""
+    if len(cell) > WIDEST:
+        return "\n".join(textwrap.wrap(cell, WIDEST))
+    return cell.replace(", ", ",\n")

@@ -7,13 +7,21 @@ that, Ctrl-C included, leaves no half-written file behind.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 from quietrank.errors import ReleaseError, UsageError, option
 
@@ -113,6 +121,57 @@ def check_apart(**paths: Path | None) -> None:
             continue
         if (other := seen.setdefault(path.resolve(), name)) != name:
             raise UsageError(f"{option(other)} and {option(name)} are both {path}; give each its own file")
+
+
+@contextmanager
+def reserved(*paths: Path | None) -> Iterator[None]:
+    """Refuse files that another run is about to write; look again, once they are reserved, whether they exist.
+
+    The system's lock goes with the process, however that ends: what a crash leaves is an empty file that stops nobody.
+    """
+    with ExitStack() as stack:
+        for path in paths:
+            if path is not None:
+                stack.enter_context(_alone(path))
+        yield
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    name = hashlib.sha256(path.name.casefold().encode(errors="surrogateescape")).hexdigest()[:12]
+    place = path.with_name(f".quietrank-{name}.lock")
+    try:
+        lock = place.open("ab")
+    except OSError as error:
+        raise ReleaseError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
+    with lock:
+        if not _locked(lock, place):
+            raise ReleaseError(f"another run is about to write {path}; wait for it, or choose another name")
+        try:
+            yield
+        finally:
+            if sys.platform != "win32":  # still locked: whoever has opened it meanwhile sees that it has no name
+                place.unlink(missing_ok=True)
+    if sys.platform == "win32":  # no open file can be removed there
+        with suppress(OSError):
+            place.unlink()
+
+
+def _locked(lock: BinaryIO, place: Path) -> bool:
+    """Whether this process has it, rather than another; where the file system has no locks, nobody can tell."""
+    if sys.platform == "win32":
+        try:
+            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return place.exists() and os.path.samestat(os.fstat(lock.fileno()), place.stat())
 
 
 def write_text(path: Path, text: str, kind: Kind, *, overwrite: bool = True) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from quietrank.arrays import Floats
-from quietrank.errors import ReleaseError, option
+from quietrank.errors import ReleaseError, either, option
 from quietrank.maths.davidson import win_rate
 from quietrank.promise.arguments import flag, number, parse
 from quietrank.promise.items import Items
@@ -92,6 +92,9 @@ class View:
 USUAL = View()
 
 
+_EXAMPLE = either("('item', 1000)", "item=1000")
+
+
 def _anchor(anchor: object, scale: Scale) -> tuple[str, float] | None:
     """('item', 1000), or the text item=1000."""
     if anchor is None:
@@ -107,6 +110,7 @@ def _anchor(anchor: object, scale: Scale) -> tuple[str, float] | None:
         value = None
     if not item or value is None or not math.isfinite(value):
         raise ReleaseError(
-            f"{option('anchor')} must be an item and its score, such as item=1000; got {option('anchor', repr(anchor))}"
+            f"{option('anchor')} must be an item and its score, such as {_EXAMPLE}; "
+            f"got {option('anchor', repr(anchor))}"
         )
     return item, value

@@ -116,8 +116,8 @@ def _rest(rows: Sequence[Row]) -> str:
         unsure = [row for row in rows if row not in candidates and not _certain(row)]
         return _count_of_unsure(len(unsure), len(rows)) if unsure and _first_is_clear(rows) else ""
     if len(runs) > MOST_RUNS:
-        behind = sum(len(run) - 1 for run in runs)
-        return f"{behind} of these {len(rows)} items cannot be told apart from the first of their tier"
+        tiers = len({row.tier for row in rows})
+        return f"these {len(rows)} items form {tiers} tiers, and within a tier none can be told apart from its first"
     lumps = [run for run in runs if _one_lump(run)]
     chains = [_from_the_first(run) for run in runs if not _one_lump(run)]
     return ", and ".join([*([_not_apart(lumps)] if lumps else []), *chains])

@@ -288,8 +288,11 @@ def report(votes: Votes, *, people: bool) -> Report:
 
 
 def _unnamed(votes: Votes) -> tuple[str, ...]:
-    """Where each row is taken to be a person: the columns that may name people after all."""
+    """Where no column was read as the person: those that may name people after all."""
     others = [name for name in votes.all_columns if name not in votes.shape.columns]
+    people = votes.may_name_people()
+    if not votes.names_people and len(people) > 1:
+        return (f"more than one column could name the person: {visible(', '.join(people))}; name it with --person",)
     if not votes.shape.row_is_person or not others:
         return ()
     return (f"if one of {visible(first_few(others))} names people, say which with --person",)

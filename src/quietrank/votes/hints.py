@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -211,15 +212,22 @@ def repeated(votes: Votes, rows: int) -> int:
     return max(0, rows - int(counted["rows"]))
 
 
-def same_content(votes: Votes) -> tuple[str, ...]:
-    """Files that are the same byte by byte under different names: their votes count twice."""
+def same_content(votes: Votes, most: float = math.inf) -> tuple[str, ...]:
+    """Files that are the same byte by byte under different names: their votes count twice.
+
+    Only files of the same size are read, and together no more than `most` bytes.
+    """
     paths = [file.part.path for file in votes.source.ready if not file.part.is_standard_input]
     by_size = sorted((path.stat().st_size, str(path)) for path in paths) if len(paths) > 1 else []
     same: dict[str, str] = {}
     lines = []
-    for _, group in groupby(by_size, key=lambda one: one[0]):
+    for size, group in groupby(by_size, key=lambda one: one[0]):
         names = [name for _, name in group]
-        for name in names if len(names) > 1 else ():
+        if len(names) < 2:
+            continue
+        if (most := most - size * len(names)) < 0:
+            break  # from here on they are larger still
+        for name in names:
             with open(name, "rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             if (first := same.setdefault(digest, name)) != name:
