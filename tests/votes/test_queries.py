@@ -249,7 +249,7 @@ def test_spark_takes_queries_by_row_and_knows_its_views(spark: Any) -> None:
 @pytest.mark.parametrize(
     "words", [{"by": "side", "groups": ["x", "y", "true", "false"]}, {"where": "side IS NOT NULL"}]
 )
-def test_the_answer_under_another_name_is_no_group_and_no_condition(
+def test_an_answer_under_another_name_is_no_group_and_no_condition(
     pairs: str, side: str, words: dict[str, Any]
 ) -> None:
     """What a column of a query is made from is known, whatever it is called there."""
