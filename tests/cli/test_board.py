@@ -118,9 +118,9 @@ def test_a_board_that_exists_is_refused_at_once(board: Path, run: Run) -> None:
 def test_changes_need_two_weeks(board: Path, run: Run, tmp_path: Path) -> None:
     """An empty board says that nothing is published, and the first week that there is none before."""
     (tmp_path / "empty").mkdir()
-    words = ("--items", "a,b", "--epsilon", 1, "--delta", 1e-6, "--ledger", tmp_path / "empty/budget.db")
-    run("ledger", "new", tmp_path / "empty/budget.db", "--data", "x", "--unit", "person", "--epsilon", 1, "--delta", 1e-6)
-    assert call(run, "new", tmp_path / "empty/board", *words)[0] == 0
+    budget, paid = tmp_path / "empty/budget.db", ("--epsilon", 1, "--delta", 1e-6)
+    run("ledger", "new", budget, "--data", "x", "--unit", "person", *paid)
+    assert call(run, "new", tmp_path / "empty/board", "--items", "a,b", "--ledger", budget, *paid)[0] == 0
     code, _, err = call(run, "show", tmp_path / "empty/board", "--since", 4)
     assert (code, "nothing is published yet" in err) == (1, True), err
     code, _, err = call(run, "show", board, "--since", 1, "--day", 1)
