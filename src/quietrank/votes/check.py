@@ -26,7 +26,7 @@ from quietrank.votes.read import Votes
 from quietrank.votes.sentences import sentences
 from quietrank.votes.sets import shown_columns, size
 from quietrank.votes.shapes.counts import LARGEST_TOTAL
-from quietrank.votes.shapes.shape import UNANSWERED, first_few
+from quietrank.votes.shapes.shape import PERSON_NAMES, UNANSWERED, called, first_few
 from quietrank.votes.snapshot import (
     FILTERED,
     FLAWS,
@@ -290,7 +290,7 @@ def report(votes: Votes, *, people: bool) -> Report:
 def _unnamed(votes: Votes) -> tuple[str, ...]:
     """Where no column was read as the person: those that may name people after all."""
     others = [name for name in votes.all_columns if name not in votes.shape.columns]
-    people = votes.may_name_people()
+    people = called(votes.all_columns, PERSON_NAMES)
     if not votes.names_people and len(people) > 1:
         return (f"more than one column could name the person: {visible(', '.join(people))}; name it with --person",)
     if not votes.shape.row_is_person or not others:

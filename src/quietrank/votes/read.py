@@ -219,16 +219,12 @@ class Votes:
         """The columns of the table that a column is made from: itself, where no query made it."""
         return set(self.made_from.get(column, (column,)))
 
-    def may_name_people(self) -> list[str]:
-        """Columns with common names for a person."""
-        return called(self.all_columns, PERSON_NAMES)
-
     def require_person(self) -> None:
         """Refuse to protect people when no column says who they are."""
         self.require_uncounted()
         if self.names_people:
             return
-        people = self.may_name_people()
+        people = called(self.all_columns, PERSON_NAMES)
         if len(people) > 1:
             raise VotesError(
                 f"more than one column could name the person ({', '.join(people)}); choose one with {option('person')}"
