@@ -187,7 +187,7 @@ def test_a_budget_that_does_not_suffice_is_told_beforehand(survey: Survey, ledge
 def test_a_release_is_shown_in_other_ways_at_no_cost(survey: Survey, ledger: qr.Ledger, tmp_path: Path) -> None:
     values = delivered(Wish(survey, PROMISES["pairs"]), ledger, tmp_path)
     shown = tasks.show(nobody, values)
-    assert shown.methods == ("net-wins", "win-rate", "bradley-terry")
+    assert shown.methods == ("net-wins", "wins", "win-rate", "bradley-terry")
     assert json.loads(shown.json) == values["release"]
     assert "<svg" in (shown.figure or "")
     assert shown.report.startswith("<!doctype html>")

@@ -117,7 +117,7 @@ def test_a_ranking_without_certainty_says_so() -> None:
 PUBLIC = [
     (Privacy(1, "person", max_per_person=3), False, ["The number of people."], ["votes.", "pairs", "groups"]),
     (Privacy(1, "comparison"), False, ["The number of votes."], ["people", "pairs"]),
-    (Privacy(1, "comparison"), True, ["The list of groups.", "the number in one group is protected"], ["pairs"]),
+    (Privacy(1, "comparison"), True, ["The list of groups.", "Protected: how many are in one group."], ["pairs"]),
     (
         Privacy(1, "person", neighbours="outcome", design="public", max_per_person=3), True,
         ["Which pairs were compared", "number of people", "Which group each"], [],
