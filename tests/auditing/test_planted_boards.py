@@ -277,7 +277,7 @@ def the_reach_of_one_day(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown_before_it_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def publish_next(self: Board, kept: Kept, book: Any) -> None:
+    def publish_next(self: Board, kept: Kept, book: Any, rules: Any) -> None:
         noise, day = self.terms.noise, self.days + 1
         with kept.transaction():
             kept.count(day, noise.gram(day), noise.limit)
